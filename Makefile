@@ -6,6 +6,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 PYTEST_ARGS ?=
+BENCH_ARGS ?=
 
 .PHONY: help venv train test test-slow lint bench playthroughs docs clean
 .DELETE_ON_ERROR:
@@ -40,8 +41,12 @@ lint: $(STAMP)  ## ruff and mypy
 	$(PY) -m ruff check .
 	$(PY) -m mypy
 
-bench: $(STAMP)  ## measure speed and memory, beside PettingZoo's own card games
-	$(PY) -m tests.bench
+bench: $(VENV)/.bench  ## measure speed and memory, beside games that PettingZoo ships
+	$(PY) -m tests.bench $(BENCH_ARGS)
+
+$(VENV)/.bench: $(STAMP)
+	$(PY) -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
+	@touch $@
 
 playthroughs: $(STAMP)  ## write tests/playthroughs anew; read the diff before you commit it
 	$(PY) -m tests.make_playthroughs
