@@ -1,0 +1,172 @@
+"""One rollout: the learner's decisions, compactly, and the record of every step that their advantages need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from numpy.typing import NDArray
+from sb3_contrib.common.maskable.buffers import MaskableRolloutBuffer, MaskableRolloutBufferSamples
+from torch import Tensor
+
+from .advantages import seat_advantages
+
+
+class SelfPlayBuffer(MaskableRolloutBuffer):
+    """Rollout buffer of ``SelfPlayPPO``.
+
+    Decisions of the learner lie in rows 0..size-1, in the order in which they were made; moves of opponents take no
+    row and are never sampled. Everything is allocated once. ``get`` gives sb3-contrib's own sample type, so its
+    ``MaskablePPO.train`` runs on this buffer as it is (a test compares ours with it).
+    """
+
+    def __init__(
+        self,
+        buffer_size: int,
+        observation_space: spaces.Space,
+        action_space: spaces.Space,
+        device: torch.device | str = "auto",
+        gae_lambda: float = 1.0,
+        gamma: float = 1.0,
+        n_envs: int = 1,
+        num_seats: int = 2,
+        seed: int | None = None,
+    ) -> None:
+        self.num_seats = num_seats
+        self.rng = np.random.default_rng(seed)
+        capacity = buffer_size * n_envs
+        assert isinstance(observation_space, spaces.Box) and isinstance(action_space, spaces.Discrete)
+        self.observation_rows = torch.zeros((capacity, *observation_space.shape), dtype=torch.float32)
+        self.mask_rows = torch.zeros((capacity, int(action_space.n)), dtype=torch.bool)
+        self.action_rows = torch.zeros(capacity, dtype=torch.int64)
+        self.value_rows = torch.zeros(capacity, dtype=torch.float32)
+        self.log_prob_rows = torch.zeros(capacity, dtype=torch.float32)
+        self.advantage_rows = torch.zeros(capacity, dtype=torch.float32)
+        self.return_rows = torch.zeros(capacity, dtype=torch.float32)
+        steps = (buffer_size, n_envs)
+        self.step_rewards = np.zeros((*steps, num_seats), np.float64)
+        self.step_seats = np.zeros(steps, np.int64)
+        self.step_learner = np.zeros(steps, np.bool_)
+        self.step_done = np.zeros(steps, np.bool_)
+        super().__init__(buffer_size, observation_space, action_space, device, gae_lambda, gamma, n_envs)
+
+    def reset(self) -> None:
+        """Forget the rollout (the memory stays)."""
+        self.size_rows = 0
+        self.pos = 0
+        self.full = False
+        self.generator_ready = False
+
+    def size(self) -> int:
+        """Decisions of the learner stored so far."""
+        return self.size_rows
+
+    def open_rows(self, observation: NDArray[np.float32], mask: NDArray[np.int8], tables: NDArray[np.int64]) -> slice:
+        """Take rows for the decisions to be made at `tables` and copy what is seen there.
+
+        Args:
+            observation: float32[T, L], mask: int8[T, A], of the seats to move at all tables.
+            tables: int64[n], those where the learner moves.
+
+        Returns the rows. Raises ValueError if one of those seats has no legal action.
+        """
+        rows = slice(self.size_rows, self.size_rows + len(tables))
+        np.take(observation, tables, axis=0, out=self.observation_rows.numpy()[rows], mode="clip")
+        legal = self.mask_rows.numpy()[rows]
+        np.not_equal(np.take(mask, tables, axis=0), 0, out=legal)
+        empty = ~legal.any(axis=1)
+        if empty.any():
+            raise ValueError(
+                f"table {int(tables[np.argmax(empty)])}: the seat to move has no legal action (empty mask); "
+                "every running game needs at least one"
+            )
+        self.size_rows = rows.stop
+        return rows
+
+    def close_rows(self, rows: slice, actions: Tensor, log_probs: Tensor, values: Tensor) -> None:
+        """Store what was decided in `rows`: int64[n], float32[n] (of the policy at that time), float32[n]."""
+        self.action_rows[rows] = actions
+        self.log_prob_rows[rows] = log_probs
+        self.value_rows[rows] = values
+
+    def record_step(
+        self,
+        seats: NDArray[np.int64],
+        learner: NDArray[np.bool_],
+        rewards: NDArray[np.float64],
+        done: NDArray[np.bool_],
+    ) -> None:
+        """Store what happened at all tables: who acted [T], whether the learner did [T], payments [T, N], ends [T]."""
+        self.step_seats[self.pos] = seats
+        self.step_learner[self.pos] = learner
+        self.step_rewards[self.pos] = rewards
+        self.step_done[self.pos] = done
+        self.pos += 1
+        self.full = self.pos == self.buffer_size
+
+    def finish(self, last_values: NDArray[np.float32], last_out: NDArray[np.bool_]) -> None:
+        """Compute advantages and returns. Arguments as in ``seat_advantages``, [T, N]."""
+        steps = slice(0, self.pos)
+        learner = self.step_learner[steps]
+        values = np.zeros(learner.shape, np.float64)
+        values[learner] = self.value_rows[: self.size_rows].numpy()
+        advantages = seat_advantages(
+            self.step_rewards[steps],
+            self.step_seats[steps],
+            learner,
+            values,
+            self.step_done[steps],
+            last_values,
+            last_out,
+            self.gamma,
+            self.gae_lambda,
+        )
+        # Rows were taken step by step and, within a step, table by table: the order of a boolean index.
+        rows = torch.from_numpy(advantages[learner].astype(np.float32))
+        self.advantage_rows[: self.size_rows] = rows
+        self.return_rows[: self.size_rows] = rows + self.value_rows[: self.size_rows]
+
+    def minibatches(self, batch_size: int | None) -> Iterator[Tensor]:
+        """Rows of one pass in random order, int64[n] each, in equal parts of about `batch_size` (None: one part).
+
+        Equal, because a small remainder would be a gradient step of mostly noise, and one row has no deviation.
+        """
+        parts = 1 if batch_size is None else max(1, round(self.size_rows / batch_size))
+        for rows in np.array_split(self.rng.permutation(self.size_rows), parts):
+            yield torch.from_numpy(rows)
+
+    def get(self, batch_size: int | None = None) -> Iterator[MaskableRolloutBufferSamples]:  # type: ignore[override]
+        """The same minibatches as sb3-contrib's samples."""
+        for rows in self.minibatches(batch_size):
+            yield self.samples(rows)
+
+    def samples(self, rows: Tensor) -> MaskableRolloutBufferSamples:
+        """The decisions in `rows`, int64[n]."""
+        return MaskableRolloutBufferSamples(
+            observations=self.observation_rows[rows],
+            actions=self.action_rows[rows],
+            old_values=self.value_rows[rows],
+            old_log_prob=self.log_prob_rows[rows],
+            advantages=self.advantage_rows[rows],
+            returns=self.return_rows[rows],
+            action_masks=self.mask_rows[rows],
+        )
+
+    @property
+    def values(self) -> NDArray[np.float32]:  # type: ignore[override]
+        """Values of the decisions, float32[size] (sb3-contrib reads it for the explained variance)."""
+        result: NDArray[np.float32] = self.value_rows[: self.size_rows].numpy()
+        return result
+
+    @property
+    def returns(self) -> NDArray[np.float32]:  # type: ignore[override]
+        """Returns of the decisions, float32[size]."""
+        result: NDArray[np.float32] = self.return_rows[: self.size_rows].numpy()
+        return result
+
+    def add(self, *args: Any, **kwargs: Any) -> None:
+        """Refused: a lane's step is not one decision here."""
+        raise TypeError("SelfPlayBuffer has no add(); use open_rows, close_rows and record_step")

@@ -1,0 +1,96 @@
+"""What happens between two rollouts of a run: checkpoints, measurements, logs, the progress display."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from stable_baselines3.common.callbacks import BaseCallback
+
+from .network import forward, masked_log_probabilities, sample
+
+if TYPE_CHECKING:
+    from .ppo import SelfPlayPPO
+    from .progress import Progress
+    from .selfplay import Run
+
+
+class LivePolicy:
+    """The learner as it is, without a detour over the disk, as a ``coyote_env.policies.Policy``."""
+
+    def __init__(self, model: SelfPlayPPO) -> None:
+        self.name = "learner"
+        self._model = model
+
+    def act(
+        self, observation: NDArray[np.float32], action_mask: NDArray[np.int8], rng: np.random.Generator
+    ) -> NDArray[np.int64]:
+        """One legal action a row, sampled."""
+        with torch.inference_mode():
+            logits, _ = forward(self._model.policy, torch.from_numpy(observation))
+            log_probabilities = masked_log_probabilities(logits, torch.from_numpy(action_mask != 0))
+            uniform = torch.from_numpy(rng.random(len(observation), np.float32))
+            actions: NDArray[np.int64] = sample(log_probabilities, uniform).numpy()
+            return actions
+
+
+class RunCallback(BaseCallback):
+    """Keeps the run's folder up to date. All of it falls between an update and the next rollout: the policy is whole."""
+
+    def __init__(self, run: Run, progress: Progress) -> None:
+        super().__init__()
+        self.run = run
+        self.progress = progress
+        self._next_checkpoint = run.config.run.checkpoint_steps
+        self._next_measurement = 0
+        self._reported = -1  # steps at the last report
+
+    @property
+    def learner(self) -> SelfPlayPPO:
+        """The model, as what it is."""
+        return cast("SelfPlayPPO", self.model)
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_rollout_start(self) -> None:
+        self._report()
+        steps = self.num_steps
+        if steps >= self._next_checkpoint:
+            self._next_checkpoint = steps - steps % self.run.config.run.checkpoint_steps + self.run.config.run.checkpoint_steps
+            folder = self.run.folder / "checkpoints" / f"step_{steps:012d}"
+            self.run.write_checkpoint(self.learner, folder)
+            if self.learner.opponents is not None:
+                self.learner.opponents.add_snapshot(str(folder))
+
+    def _on_training_end(self) -> None:
+        self._report(last=True)
+
+    @property
+    def num_steps(self) -> int:
+        """Decisions of the learner so far."""
+        return self.learner.num_timesteps
+
+    def _report(self, last: bool = False) -> None:
+        """Measure if it is time, and log the rollout and update that are now complete."""
+        steps, settings = self.num_steps, self.run.config.evaluation
+        if self.run.interrupts.requested or steps == self._reported:
+            return
+        self._reported = steps
+        row: dict[str, float] = {"steps": steps, "seconds": round(time.monotonic() - self.run.started, 2)}
+        if settings.progress_games and (steps >= self._next_measurement or last):
+            self._next_measurement = steps - steps % settings.progress_steps + settings.progress_steps
+            results = self.run.measure(LivePolicy(self.learner), settings.progress_games, steps)
+            self.run.measurements.append((steps, results))
+            self.progress.measured(results)
+            for result in results:
+                self.logger.record(f"win_rate/{result.opponent}", result.share)
+        row |= {name: float(value) for name, value in self.logger.name_to_value.items()}
+        self.logger.dump(steps)
+        if steps:
+            self.progress.update(steps)
+        self.run.rows.append(row)
+        self.run.write_progress()

@@ -1,0 +1,136 @@
+"""Publishing a policy: a folder ``{policy.onnx, manifest.json, config.toml}`` that ``coyote_env.policies`` loads.
+
+The ONNX graph is written node by node. It needs no exporter, its bytes depend on the weights alone, and it holds
+nothing but matrix products and activations.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+import platform
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+from torch import nn
+
+from .files import write_atomic, write_folder_atomic
+from .network import MASKED
+
+FORMAT_VERSION = 1
+
+#: Old enough for every runtime in use; the graph needs nothing newer.
+_OPSET = 17
+_IR_VERSION = 8
+
+_LIBRARIES = ("numpy", "torch", "stable_baselines3", "sb3_contrib")
+_MORE_LIBRARIES = ("numba", "gymnasium", "pettingzoo", "onnx", "onnxruntime", "tensorboard", "matplotlib", "tqdm")
+
+
+def policy_graph(layers: Sequence[nn.Module], observation_size: int, num_actions: int) -> bytes:
+    """A serialised ONNX model of the layers from observation to logits.
+
+    Inputs ``observation`` float32[B, L] and ``action_mask`` int8[B, A]; output ``logits`` float32[B, A], -1e8 where
+    the mask is 0. Raises TypeError for a layer other than Linear, ReLU or Tanh.
+    """
+    nodes, weights = [], []
+    current = "observation"
+    for index, layer in enumerate(layers):
+        result = f"layer_{index}"
+        if isinstance(layer, nn.Linear):
+            weight, bias = f"weight_{index}", f"bias_{index}"
+            weights.append(numpy_helper.from_array(layer.weight.detach().cpu().numpy(), weight))
+            weights.append(numpy_helper.from_array(layer.bias.detach().cpu().numpy(), bias))
+            nodes.append(helper.make_node("Gemm", [current, weight, bias], [result], transB=1))
+        elif isinstance(layer, nn.ReLU):
+            nodes.append(helper.make_node("Relu", [current], [result]))
+        elif isinstance(layer, nn.Tanh):
+            nodes.append(helper.make_node("Tanh", [current], [result]))
+        else:
+            raise TypeError(f"cannot export a {type(layer).__name__} layer; allowed: Linear, ReLU, Tanh")
+        current = result
+    weights.append(numpy_helper.from_array(np.array(MASKED, np.float32), "masked"))
+    nodes.append(helper.make_node("Cast", ["action_mask"], ["legal"], to=TensorProto.BOOL))
+    nodes.append(helper.make_node("Where", ["legal", current, "masked"], ["logits"]))
+    graph = helper.make_graph(
+        nodes,
+        "policy",
+        [
+            helper.make_tensor_value_info("observation", TensorProto.FLOAT, ["B", observation_size]),
+            helper.make_tensor_value_info("action_mask", TensorProto.INT8, ["B", num_actions]),
+        ],
+        [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["B", num_actions])],
+        weights,
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", _OPSET)], ir_version=_IR_VERSION)
+    onnx.checker.check_model(model, full_check=True)
+    data: bytes = model.SerializeToString(deterministic=True)
+    return data
+
+
+def write_checkpoint(
+    folder: Path,
+    layers: Sequence[nn.Module],
+    game: Any,
+    config: str,
+    training: Mapping[str, Any],
+    evaluation: Any = None,
+) -> None:
+    """Write a policy to `folder`, all of it or nothing.
+
+    Args:
+        folder: must not exist.
+        layers: from observation to logits.
+        game: the ``coyote_env.core.game.Game`` it was trained for.
+        config: the run's configuration, TOML.
+        training: steps, games, seed, wall_seconds, command.
+        evaluation: results that JSON can hold, or None.
+
+    Raises FileExistsError, OSError; TypeError for layers that cannot be exported.
+    """
+    graph = policy_graph(layers, game.layout.size, game.num_actions)
+    versions = library_versions()
+    manifest = {
+        "format_version": FORMAT_VERSION,
+        "game": game.name,
+        "kwargs": dict(game.kwargs),
+        "num_seats": game.num_seats,
+        "num_actions": game.num_actions,
+        "observation_size": game.layout.size,
+        "layout_hash": game.layout.hash,
+        "training": dict(training),
+        "versions": {name: versions[name] for name in ("coyote_env", *_LIBRARIES, "python")},
+        "evaluation": evaluation,
+        "policy_sha256": hashlib.sha256(graph).hexdigest(),
+    }
+    write_folder_atomic(folder, {"policy.onnx": graph, "manifest.json": to_json(manifest), "config.toml": config})
+
+
+def write_evaluation(folder: Path, evaluation: Any) -> None:
+    """Put evaluation results into the manifest of the checkpoint in `folder`."""
+    path = folder / "manifest.json"
+    manifest = json.loads(path.read_text(encoding="utf-8"))
+    manifest["evaluation"] = evaluation
+    write_atomic(path, to_json(manifest))
+
+
+def to_json(value: Any) -> str:
+    """`value` as indented JSON; NaN and infinities are refused (ValueError), since readers disagree on them."""
+    return json.dumps(value, indent=2, allow_nan=False) + "\n"
+
+
+def library_versions() -> dict[str, str]:
+    """Versions of what a run depends on, read without importing anything."""
+    names = {"coyote_env": "coyote-env"} | {name: name for name in (*_LIBRARIES, *_MORE_LIBRARIES)}
+    versions = {}
+    for name, distribution in names.items():
+        try:
+            versions[name] = importlib.metadata.version(distribution)
+        except importlib.metadata.PackageNotFoundError:
+            versions[name] = "not installed"
+    return versions | {"python": platform.python_version()}

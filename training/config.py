@@ -1,0 +1,332 @@
+"""The configuration of a training run: one dataclass per section of the TOML file, one documented line per setting.
+
+The declarations below are everything: reading and checking a file, ``--set``, ``--help`` and the table in
+``training/README.md`` (``python -m training.config`` writes it anew) all come from them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, get_type_hints
+
+
+class ConfigError(ValueError):
+    """A setting that is not allowed; the message names section and key, the value and what is allowed."""
+
+
+def _setting(
+    default: Any,
+    doc: str,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    above: float | None = None,
+    choices: Sequence[str] | None = None,
+    non_empty: bool = False,
+) -> Any:
+    """One setting: default, a line of documentation, and the values allowed (bounds apply to list items too)."""
+    metadata = {"doc": doc, "low": low, "high": high, "above": above, "choices": choices, "non_empty": non_empty}
+    if isinstance(default, dict):
+        return field(default_factory=lambda: dict(default), metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+@dataclass(frozen=True)
+class GameConfig:
+    """What is played."""
+
+    name: str = _setting("coyote_v0", "The game, by the name of its environment.")
+    kwargs: dict[str, Any] = _setting({}, "The game's own arguments, as `env(**kwargs)` takes them.")
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """How long, how wide, on what."""
+
+    seed: int = _setting(0, "Seed of everything random. Same config, seed and machine: same weights.", low=0)
+    steps: int = _setting(
+        1_000_000, "Decisions of the learning policy to train on (in all seats). The rollout under way is finished.", low=1
+    )
+    tables: int = _setting(256, "Tables played at once.", low=1)
+    threads: int = _setting(
+        2,
+        "Worker threads that share forward passes and minibatches. Not torch's own threads, which are set to 1.",
+        low=1,
+        high=64,
+    )
+    checkpoint_steps: int = _setting(
+        200_000, "A checkpoint after every so many decisions; these are also the snapshots met as opponents.", low=1
+    )
+
+
+@dataclass(frozen=True)
+class PPOConfig:
+    """The learning rule (PPO with masked actions)."""
+
+    rollout_steps: int = _setting(64, "Moves per table in one rollout, whoever makes them.", low=1)
+    minibatch: int = _setting(2048, "Decisions per gradient step (a rollout is cut into equal parts of about this).", low=2)
+    epochs: int = _setting(3, "Passes over each rollout.", low=1)
+    learning_rate: float = _setting(5e-4, "Adam's step size at the start.", above=0)
+    learning_rate_end: float = _setting(5e-5, "Adam's step size at the end; linear in between.", low=0)
+    clip: float = _setting(0.2, "PPO's clipping range of the probability ratio.", above=0, high=1)
+    gamma: float = _setting(1.0, "Discount per decision of a seat.", low=0, high=1)
+    gae_lambda: float = _setting(0.95, "Decay of the advantage estimate per decision of a seat.", low=0, high=1)
+    entropy: float = _setting(0.05, "Weight of the entropy bonus at the start. Without one such games cycle.", low=0)
+    entropy_end: float = _setting(0.01, "The floor that the entropy bonus falls to.", low=0)
+    entropy_decay: float = _setting(0.8, "Share of the run in which it falls to the floor, linearly.", above=0, high=1)
+    value_weight: float = _setting(0.5, "Weight of the value loss.", low=0)
+    max_grad_norm: float = _setting(0.5, "Gradients are scaled down to this norm.", above=0)
+    target_kl: float = _setting(0.0, "Stop a rollout's update when the KL divergence passes 1.5 times this; 0 never.", low=0)
+    normalize_advantage: bool = _setting(True, "Advantages are standardised within each minibatch.")
+
+
+@dataclass(frozen=True)
+class NetworkConfig:
+    """The network: layers shared by policy and value, then layers of their own."""
+
+    shared: tuple[int, ...] = _setting((256,), "Widths of the layers that policy and value share; may be empty.", low=1)
+    policy: tuple[int, ...] = _setting((128,), "Widths of the policy's own layers.", low=1)
+    value: tuple[int, ...] = _setting((128,), "Widths of the value's own layers.", low=1)
+    activation: str = _setting("relu", "Between layers.", choices=("relu", "tanh"))
+
+
+@dataclass(frozen=True)
+class OpponentsConfig:
+    """Frozen opponents: they sit in some seats of some tables, and their moves train nobody."""
+
+    share: float = _setting(0.25, "Share of the tables that seat opponents, 1 to N-1 of them each. 0: self-play only.", low=0, high=1)
+    scripted: tuple[str, ...] = _setting((), "Scripted players and paths of checkpoints that may be drawn.")
+    snapshots: bool = _setting(True, "This run's checkpoints may be drawn.")
+    distinct: int = _setting(3, "How many different opponents are drawn for a rollout.", low=1, high=100)
+
+
+@dataclass(frozen=True)
+class EvaluationConfig:
+    """Matches of one seat of the learning policy against a table of one opponent; fair share is 1/N."""
+
+    opponents: tuple[str, ...] = _setting(("random",), "Scripted players or paths of checkpoints to measure against.", non_empty=True)
+    games: int = _setting(2000, "Games against each at the end of the run.", low=1)
+    progress_games: int = _setting(200, "Games against each while it runs, for progress line and learning curve; 0: none.", low=0)
+    progress_steps: int = _setting(100_000, "Decisions between two such measurements.", low=1)
+
+
+@dataclass(frozen=True)
+class Config:
+    """A whole run. Sections and settings have the names that they have in the file."""
+
+    game: GameConfig = field(default_factory=GameConfig)
+    run: RunConfig = field(default_factory=RunConfig)
+    ppo: PPOConfig = field(default_factory=PPOConfig)
+    network: NetworkConfig = field(default_factory=NetworkConfig)
+    opponents: OpponentsConfig = field(default_factory=OpponentsConfig)
+    evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
+
+
+SECTIONS: dict[str, type[Any]] = {f.name: get_type_hints(Config)[f.name] for f in dataclasses.fields(Config)}
+
+
+def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
+    """The configuration in the TOML file `path`, changed by `overrides` ("section.key=value", values as in TOML).
+
+    Raises ConfigError; FileNotFoundError and the like where the file cannot be read.
+    """
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not a TOML file: {error}") from None
+    for override in overrides:
+        _apply(data, override)
+    return parse_config(data)
+
+
+def parse_config(data: Mapping[str, Any]) -> Config:
+    """The configuration in nested dictionaries, as TOML gives them. Raises ConfigError."""
+    sections = {}
+    for name, values in data.items():
+        if name not in SECTIONS:
+            raise ConfigError(f"{name} is not a section; there are: {', '.join(SECTIONS)}")
+        if not isinstance(values, Mapping):
+            raise ConfigError(f"{name} = {values!r} is not allowed: {name} is a section, write [{name}]")
+        sections[name] = _parse_section(name, SECTIONS[name], values)
+    config = Config(**sections)
+    _check_together(config)
+    return config
+
+
+def _parse_section(section: str, kind: type[Any], values: Mapping[str, Any]) -> Any:
+    fields = {f.name: f for f in dataclasses.fields(kind)}
+    types = get_type_hints(kind)
+    parsed = {}
+    for key, value in values.items():
+        if key not in fields:
+            raise ConfigError(f"{section}.{key} is not a setting; [{section}] has: {', '.join(fields)}")
+        parsed[key] = _check(f"{section}.{key}", value, types[key], fields[key].metadata)
+    return kind(**parsed)
+
+
+def _check(name: str, value: Any, kind: Any, rule: Mapping[str, Any]) -> Any:
+    """`value` as the type that the setting has; refuses what is not allowed."""
+    allowed = _allowed(kind, rule)
+    refusal = ConfigError(f"{name} = {value!r} is not allowed; allowed: {allowed}")
+    if kind == dict[str, Any]:
+        if not isinstance(value, Mapping):
+            raise refusal
+        return dict(value)
+    if kind in (tuple[int, ...], tuple[str, ...]):
+        if not isinstance(value, (list, tuple)) or (rule["non_empty"] and not value):
+            raise refusal
+        item = int if kind == tuple[int, ...] else str
+        if not all(_fits(v, item, rule) for v in value):
+            raise refusal
+        return tuple(value)
+    if not _fits(value, kind, rule):
+        raise refusal
+    return float(value) if kind is float else value
+
+
+def _fits(value: Any, kind: type, rule: Mapping[str, Any]) -> bool:
+    """`value` is of `kind` (whole numbers serve as floats; booleans serve as booleans only) and obeys the rule."""
+    if kind is float:
+        if type(value) not in (int, float) or not math.isfinite(value):
+            return False
+    elif type(value) is not kind:
+        return False
+    if rule["choices"] is not None and value not in rule["choices"]:
+        return False
+    return not (
+        (rule["low"] is not None and value < rule["low"])
+        or (rule["high"] is not None and value > rule["high"])
+        or (rule["above"] is not None and value <= rule["above"])
+    )
+
+
+def _allowed(kind: Any, rule: Mapping[str, Any]) -> str:
+    """The allowed values in words."""
+    names: dict[Any, str] = {
+        int: "a whole number", float: "a number", bool: "true or false", str: "a text",
+        tuple[int, ...]: "a list of whole numbers", tuple[str, ...]: "a list of texts", dict[str, Any]: "a table",
+    }  # fmt: skip
+    if rule["choices"] is not None:
+        return " or ".join(f'"{choice}"' for choice in rule["choices"])
+    text = names[kind]
+    if rule["above"] is not None:
+        text += f" above {rule['above']:g}"
+    if rule["low"] is not None:
+        text += f" from {rule['low']:g}" if rule["high"] is not None else f", at least {rule['low']:g}"
+    if rule["high"] is not None:
+        text += f" to {rule['high']:g}" if rule["low"] is not None else f" and at most {rule['high']:g}"
+    return f"{text}, not empty" if rule["non_empty"] else text
+
+
+def _check_together(config: Config) -> None:
+    """Values that are sensible alone and not together."""
+    ppo, opponents = config.ppo, config.opponents
+    if ppo.learning_rate_end > ppo.learning_rate:
+        raise ConfigError(
+            f"ppo.learning_rate_end = {ppo.learning_rate_end!r} is not allowed; allowed: at most "
+            f"ppo.learning_rate, which is {ppo.learning_rate!r}"
+        )
+    if ppo.entropy_end > ppo.entropy:
+        raise ConfigError(
+            f"ppo.entropy_end = {ppo.entropy_end!r} is not allowed; allowed: at most ppo.entropy, which is {ppo.entropy!r}"
+        )
+    if opponents.share > 0 and not opponents.scripted and not opponents.snapshots:
+        raise ConfigError(
+            f"opponents.share = {opponents.share!r} is not allowed with opponents.scripted = [] and opponents.snapshots "
+            "= false; allowed: 0, or name somebody to seat"
+        )
+
+
+def _apply(data: dict[str, Any], override: str) -> None:
+    """Set one "section.key=value" (or "game.kwargs.key=value") in `data`."""
+    path, equals, text = override.partition("=")
+    keys = path.strip().split(".")
+    if not equals or len(keys) < 2 or not all(keys):
+        raise ConfigError(f"--set {override!r} is not allowed; allowed: section.key=value, for example run.seed=3")
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text.strip()  # a bare word is a text: game.kwargs.edition=mini
+    target = data
+    for depth, key in enumerate(keys[:-1], 1):
+        target = target.setdefault(key, {})
+        if not isinstance(target, dict):
+            raise ConfigError(f"--set {override!r} is not allowed: {'.'.join(keys[:depth])} is not a table")
+    target[keys[-1]] = value
+
+
+def dump_config(config: Config) -> str:
+    """The configuration as a TOML file that `load_config` reads back to an equal one; all settings, none left out."""
+    lines = []
+    for section in dataclasses.fields(config):
+        values = getattr(config, section.name)
+        tables: list[tuple[str, Mapping[str, Any]]] = []
+        lines.append(f"[{section.name}]")
+        for item in dataclasses.fields(values):
+            value = getattr(values, item.name)
+            if isinstance(value, Mapping):
+                tables.append((item.name, value))
+            else:
+                lines.append(f"{item.name} = {_toml(value)}")
+        for name, table in tables:
+            lines += ["", f"[{section.name}.{name}]", *(f"{_toml_key(k)} = {_toml(v)}" for k, v in table.items())]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return _toml_text(value)
+    if isinstance(value, (int, float)):
+        return repr(value)
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_toml_key(k)} = {_toml(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    raise ConfigError(f"{value!r} is not allowed in a configuration; allowed: texts, numbers, true, false, lists, tables")
+
+
+def _toml_text(text: str) -> str:
+    """A TOML basic string."""
+    escapes = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+    return '"' + "".join(escapes.get(c, c if c.isprintable() else f"\\U{ord(c):08x}") for c in text) + '"'
+
+
+def _toml_key(key: str) -> str:
+    plain = key.isascii() and key.replace("-", "").replace("_", "").isalnum()
+    return key if plain else _toml_text(key)
+
+
+def help_text() -> str:
+    """All settings for ``--help``."""
+    lines = ["settings (section.key = default):"]
+    for section, kind in SECTIONS.items():
+        lines += ["", f"  [{section}] {kind.__doc__}"]
+        for item in dataclasses.fields(kind):
+            lines.append(f"  {section}.{item.name} = {_toml(_default(item))}")
+            lines.append(f"      {item.metadata['doc']}")
+    return "\n".join(lines)
+
+
+def markdown() -> str:
+    """All settings as a Markdown table, for the README."""
+    rows = ["| setting | default | allowed | meaning |", "|---|---|---|---|"]
+    for section, kind in SECTIONS.items():
+        types = get_type_hints(kind)
+        for item in dataclasses.fields(kind):
+            allowed = _allowed(types[item.name], item.metadata)
+            rows.append(
+                f"| `{section}.{item.name}` | `{_toml(_default(item))}` | {allowed} | {item.metadata['doc']} |"
+            )
+    return "\n".join(rows)
+
+
+def _default(item: dataclasses.Field[Any]) -> Any:
+    return item.default if item.default is not dataclasses.MISSING else item.default_factory()  # type: ignore[misc]

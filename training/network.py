@@ -1,0 +1,89 @@
+"""The network inside SB3's policy class, and the calls that the hot loops make of it.
+
+SB3's ``MlpPolicy`` does everything through general code: dictionaries, feature dtypes, distribution objects that check
+their arguments. Here are the same numbers with nothing around them; a test holds the two equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from gymnasium import spaces
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
+from torch import Tensor, nn
+
+from .config import NetworkConfig
+
+#: What a masked logit becomes; the same as in sb3-contrib, so that losses and probabilities are the same too.
+MASKED = -1e8
+
+ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "tanh": nn.Tanh}
+
+
+class Trunk(BaseFeaturesExtractor):
+    """The layers that policy and value share. With no layers the observation itself goes on."""
+
+    def __init__(self, observation_space: spaces.Box, widths: Sequence[int], activation: str) -> None:
+        size = int(observation_space.shape[0])
+        super().__init__(observation_space, features_dim=widths[-1] if widths else size)
+        layers: list[nn.Module] = []
+        for width in widths:
+            layers += [nn.Linear(size, width), ACTIVATIONS[activation]()]
+            size = width
+        self.layers = nn.Sequential(*layers)
+
+    def forward(self, observations: Tensor) -> Tensor:
+        """float32[B, L] -> float32[B, features_dim]."""
+        result: Tensor = self.layers(observations)
+        return result
+
+
+def policy_kwargs(config: NetworkConfig) -> dict[str, Any]:
+    """Arguments that make SB3's ``MlpPolicy`` the network of `config`."""
+    return {
+        "net_arch": {"pi": list(config.policy), "vf": list(config.value)},
+        "activation_fn": ACTIVATIONS[config.activation],
+        "features_extractor_class": Trunk,
+        "features_extractor_kwargs": {"widths": list(config.shared), "activation": config.activation},
+        # One fused kernel instead of a dozen small ones per parameter; eps as SB3 sets it by default.
+        "optimizer_kwargs": {"eps": 1e-5, "fused": True},
+    }
+
+
+def forward(policy: Any, observations: Tensor) -> tuple[Tensor, Tensor]:
+    """Unmasked logits float32[B, A] and values float32[B] of SB3 actor-critic `policy`."""
+    policy_latent, value_latent = policy.mlp_extractor(policy.features_extractor(observations))
+    return policy.action_net(policy_latent), policy.value_net(value_latent).flatten()
+
+
+def forward_values(policy: Any, observations: Tensor) -> Tensor:
+    """Values alone, float32[B]."""
+    latent = policy.mlp_extractor.forward_critic(policy.features_extractor(observations))
+    values: Tensor = policy.value_net(latent).flatten()
+    return values
+
+
+def masked_log_probabilities(logits: Tensor, mask: Tensor) -> Tensor:
+    """Log probabilities float32[B, A] of the legal actions; those of illegal ones are about -1e8. mask: bool[B, A]."""
+    return torch.log_softmax(logits.masked_fill(~mask, MASKED), dim=1)
+
+
+def sample(log_probabilities: Tensor, uniform: Tensor) -> Tensor:
+    """One action per row, int64[B], by inverting the distribution function at `uniform`, float32[B] in [0, 1).
+
+    A legal action always: the action is the first whose cumulated probability exceeds a point below the total, and
+    an illegal one (probability exactly 0) does not raise the sum.
+    """
+    cumulated = log_probabilities.exp().cumsum(dim=1)
+    total = cumulated[:, -1]
+    # Rounding must not carry the point up to the total, which no action exceeds.
+    point = torch.minimum(uniform * total, torch.nextafter(total, torch.zeros_like(total)))
+    return (cumulated <= point.unsqueeze(1)).sum(dim=1)
+
+
+def policy_layers(policy: Any) -> list[nn.Module]:
+    """The modules from observation to logits in order, flattened, for export."""
+    modules = [*policy.features_extractor.layers, *policy.mlp_extractor.policy_net, policy.action_net]
+    return modules

@@ -1,0 +1,277 @@
+"""MaskablePPO that learns from every seat it plays.
+
+sb3-contrib's algorithm is kept, and so is its loss (tests hold both equal to it). What changes is where experience
+comes from: at a table the acting seat changes with every move, so advantages follow each seat's own decisions
+(``advantages.py``), seats of frozen opponents are left out, and the loops work on preallocated arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sb3_contrib import MaskablePPO
+from stable_baselines3.common.buffers import RolloutBuffer
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.utils import explained_variance
+from stable_baselines3.common.vec_env import VecEnv
+from torch import Tensor
+
+from .buffer import SelfPlayBuffer
+from .network import forward, forward_values, masked_log_probabilities, sample
+from .opponents import LEARNER, OpponentPool, opponent_actions, seat_opponents
+from .vec_env import SelfPlayVecEnv
+from .workers import Workers
+
+
+class TrainingFault(RuntimeError):
+    """Training cannot go on; the message says what happened. The policy is as it was before the faulty step."""
+
+
+class SelfPlayPPO(MaskablePPO):
+    """MaskablePPO at tables where the learner holds several seats, and frozen opponents some of the others.
+
+    Arguments beyond MaskablePPO's:
+        env: a ``SelfPlayVecEnv``.
+        n_steps: moves per table and rollout, whoever makes them. ``num_timesteps`` counts the learner's decisions.
+        ent_coef: a number, or a function of the remaining progress (1 to 0), as the learning rate may be.
+        opponents, opponent_share: the pool to draw from anew for each rollout, and the share of tables that seat some.
+        workers: number of worker threads.
+        stop: asked between moves and between gradient steps; once it says True, learning ends at once, with the
+            policy of the last complete gradient step.
+    """
+
+    rollout_buffer: SelfPlayBuffer
+
+    def __init__(
+        self,
+        policy: Any,
+        env: SelfPlayVecEnv,
+        *,
+        opponents: OpponentPool | None = None,
+        opponent_share: float = 0.0,
+        workers: int = 1,
+        stop: Callable[[], bool] = lambda: False,
+        ent_coef: float | Callable[[float], float] = 0.01,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        # One stream for each purpose: drawing one more opponent must not change the actions sampled.
+        streams = np.random.SeedSequence(seed).spawn(3)
+        self.action_rng, self.opponent_rng, self.seating_rng = (np.random.default_rng(s) for s in streams)
+        self.opponents = opponents
+        self.opponent_share = opponent_share
+        self.workers = Workers(workers)
+        self.stop = stop
+        self.entropy_schedule = ent_coef if callable(ent_coef) else (lambda _: float(ent_coef))
+        num_seats = int(env.batch.game.num_seats)
+        super().__init__(
+            policy,
+            env,
+            seed=seed,
+            ent_coef=self.entropy_schedule(1.0),
+            device="cpu",
+            rollout_buffer_class=SelfPlayBuffer,
+            rollout_buffer_kwargs={"num_seats": num_seats, "seed": seed},
+            **kwargs,
+        )
+        self.games = 0  # finished so far, at all tables
+        self._game_length = np.zeros(env.num_envs, np.int64)  # moves made in the running games
+
+    def collect_rollouts(
+        self,
+        env: VecEnv,
+        callback: BaseCallback,
+        rollout_buffer: RolloutBuffer,
+        n_rollout_steps: int,
+        use_masking: bool = True,
+    ) -> bool:
+        """Play `n_rollout_steps` moves at every table and compute advantages. False if told to stop."""
+        assert isinstance(env, SelfPlayVecEnv) and isinstance(rollout_buffer, SelfPlayBuffer)
+        if not use_masking:
+            raise ValueError("use_masking = False is not allowed; these games need the mask of legal actions")
+        batch, buffer = env.batch, rollout_buffer
+        self.policy.set_training_mode(False)
+        buffer.reset()
+        callback.on_rollout_start()
+        drawn = self.opponents.draw(self.seating_rng) if self.opponents is not None else []
+        seating = seat_opponents(
+            self.seating_rng, batch.num_tables, buffer.num_seats, self.opponent_share, len(drawn)
+        )
+        tables = np.arange(batch.num_tables)
+        actions = np.zeros(batch.num_tables, np.int64)
+        lengths: list[NDArray[np.int64]] = []
+        for _ in range(n_rollout_steps):
+            if self.stop():
+                return False
+            who = seating[tables, batch.seat]
+            learner = who == LEARNER
+            mine = np.flatnonzero(learner)
+            rows = buffer.open_rows(batch.observation, batch.action_mask, mine)
+            actions[mine] = self._decide(rows)
+            opponent_actions(actions, who, batch.observation, batch.action_mask, drawn, self.opponent_rng)
+            seats = batch.seat.copy()
+            batch.step(actions)
+            buffer.record_step(seats, learner, batch.rewards, batch.done)
+            self.num_timesteps += len(mine)
+            self._game_length += 1
+            if batch.done.any():
+                lengths.append(self._game_length[batch.done])
+                self._game_length[batch.done] = 0
+            if not callback.on_step():
+                return False
+        buffer.finish(self._last_values(seating), batch.out)
+        self._log_rollout(lengths)
+        callback.on_rollout_end()
+        return True
+
+    def _decide(self, rows: slice) -> NDArray[np.int64]:
+        """Sample actions int64[n] for the observations in `rows` of the buffer, and store all about them."""
+        buffer = self.rollout_buffer
+        count = rows.stop - rows.start
+        uniform = torch.from_numpy(self.action_rng.random(count, np.float32))
+        chosen = np.empty(count, np.int64)
+
+        def work(part: slice) -> None:
+            where = slice(rows.start + part.start, rows.start + part.stop)
+            with torch.inference_mode():
+                logits, values = forward(self.policy, buffer.observation_rows[where])
+                log_probabilities = masked_log_probabilities(logits, buffer.mask_rows[where])
+                action = sample(log_probabilities, uniform[part])
+                taken = log_probabilities.gather(1, action.unsqueeze(1)).squeeze(1)
+                buffer.close_rows(where, action, taken, values)
+                chosen[part] = action.numpy()
+
+        if count:
+            self.workers.map_rows(work, count)
+        return chosen
+
+    def _last_values(self, seating: NDArray[np.int8]) -> NDArray[np.float32]:
+        """Values float32[T, N] of what every seat of the learner sees now; 0 for other seats and for those out."""
+        assert isinstance(self.env, SelfPlayVecEnv)
+        batch = self.env.batch
+        result = np.zeros(seating.shape, np.float32)
+        for seat in range(seating.shape[1]):
+            wanted = np.flatnonzero((seating[:, seat] == LEARNER) & ~batch.out[:, seat])
+            if not wanted.size:
+                continue
+            seen = torch.from_numpy(batch.observe(seat)[wanted])
+
+            def work(part: slice, seen: Tensor = seen) -> NDArray[np.float32]:
+                with torch.inference_mode():
+                    values: NDArray[np.float32] = forward_values(self.policy, seen[part]).numpy()
+                    return values
+
+            result[wanted, seat] = np.concatenate(self.workers.map_rows(work, len(wanted)))
+        return result
+
+    def _log_rollout(self, lengths: list[NDArray[np.int64]]) -> None:
+        ended = np.concatenate(lengths) if lengths else np.zeros(0, np.int64)
+        self.games += len(ended)
+        if len(ended):
+            self.logger.record("rollout/game_length", float(ended.mean()))
+        self.logger.record("rollout/games", self.games)
+        self.logger.record("rollout/learner_share", self.rollout_buffer.size() / self.rollout_buffer.step_learner.size)
+
+    def train(self) -> None:
+        """Update the policy on the rollout: sb3-contrib's loss, minibatches shared among the workers."""
+        buffer, policy = self.rollout_buffer, self.policy
+        policy.set_training_mode(True)
+        self._update_learning_rate(policy.optimizer)
+        clip_range = cast(Callable[[float], float], self.clip_range)(self._current_progress_remaining)
+        self.ent_coef = self.entropy_schedule(self._current_progress_remaining)
+        parameters = [p for p in policy.parameters() if p.requires_grad]
+        totals: list[Tensor] = []
+        going = True
+        for _ in range(self.n_epochs):
+            for rows in buffer.minibatches(self.batch_size):
+                if self.stop():
+                    return
+                gradients, terms = self._gradients(rows, parameters, clip_range)
+                totals.append(terms)
+                if self.target_kl is not None and float(terms[3]) > 1.5 * self.target_kl:
+                    going = False
+                    break
+                for parameter, gradient in zip(parameters, gradients, strict=True):
+                    parameter.grad = gradient
+                norm = torch.nn.utils.clip_grad_norm_(parameters, self.max_grad_norm)
+                if not torch.isfinite(norm):
+                    raise TrainingFault(
+                        f"the gradient is {float(norm)} after {self.num_timesteps:,} steps; "
+                        "a smaller ppo.learning_rate or ppo.max_grad_norm may help"
+                    )
+                policy.optimizer.step()
+            self._n_updates += 1
+            if not going:
+                break
+        policy_loss, value_loss, entropy, kl, clipped = torch.stack(totals).mean(dim=0).tolist()
+        self.logger.record("train/policy_gradient_loss", policy_loss)
+        self.logger.record("train/value_loss", value_loss)
+        self.logger.record("train/entropy", entropy)
+        self.logger.record("train/approx_kl", kl)
+        self.logger.record("train/clip_fraction", clipped)
+        self.logger.record("train/explained_variance", float(explained_variance(buffer.values, buffer.returns)))
+        self.logger.record("train/entropy_weight", float(self.ent_coef))
+        self.logger.record("train/updates", self._n_updates)
+
+    def _gradients(self, rows: Tensor, parameters: list[Tensor], clip_range: float) -> tuple[list[Tensor], Tensor]:
+        """Gradients of the loss on one minibatch, and its terms: policy loss, value loss, entropy, KL, clipped share."""
+        buffer = self.rollout_buffer
+        count = len(rows)
+        advantages = buffer.advantage_rows[rows]
+        if self.normalize_advantage and count > 1:
+            advantages = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
+
+        def work(part: slice) -> tuple[tuple[Tensor, ...], Tensor]:
+            mine = rows[part]
+            terms = ppo_terms(
+                self.policy,
+                buffer.observation_rows[mine],
+                buffer.mask_rows[mine],
+                buffer.action_rows[mine],
+                buffer.log_prob_rows[mine],
+                advantages[part],
+                buffer.return_rows[mine],
+                clip_range,
+            )
+            # Sums over the part divided by the size of the whole: parts add up to the mean over the minibatch.
+            policy_loss, value_loss, entropy = (terms[k].sum() / count for k in range(3))
+            loss = policy_loss - self.ent_coef * entropy + self.vf_coef * value_loss
+            return torch.autograd.grad(loss, parameters), terms.detach().sum(dim=1) / count
+
+        parts = self.workers.map_rows(work, count)
+        gradients = list(parts[0][0])
+        for other, _ in parts[1:]:
+            for total, gradient in zip(gradients, other, strict=True):
+                total += gradient
+        return gradients, torch.stack([terms for _, terms in parts]).sum(dim=0)
+
+
+def ppo_terms(
+    policy: Any,
+    observations: Tensor,
+    masks: Tensor,
+    actions: Tensor,
+    old_log_probs: Tensor,
+    advantages: Tensor,
+    returns: Tensor,
+    clip_range: float,
+) -> Tensor:
+    """The terms of PPO's loss for each of B decisions, float32[5, B].
+
+    Rows: clipped surrogate (negated), squared value error, entropy, estimate of KL(old || new), whether clipped.
+    The last two carry no gradient. `advantages` are already standardised.
+    """
+    logits, values = forward(policy, observations)
+    log_probabilities = masked_log_probabilities(logits, masks)
+    entropy = -(log_probabilities.exp() * log_probabilities).masked_fill(~masks, 0.0).sum(dim=1)
+    log_ratio = log_probabilities.gather(1, actions.unsqueeze(1)).squeeze(1) - old_log_probs
+    ratio = log_ratio.exp()
+    surrogate = torch.minimum(advantages * ratio, advantages * ratio.clamp(1 - clip_range, 1 + clip_range))
+    with torch.no_grad():
+        kl = (ratio - 1) - log_ratio
+        clipped = ((ratio - 1).abs() > clip_range).float()
+    return torch.stack([-surrogate, (returns - values) ** 2, entropy, kl, clipped])
