@@ -1,0 +1,1 @@
+"""Machinery that knows no game: compilation, layouts, the PettingZoo and batch faces."""

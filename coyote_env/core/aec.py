@@ -1,0 +1,271 @@
+"""The PettingZoo face, the same for every game: one table, one agent at a time.
+
+PettingZoo's stock wrappers (OrderEnforcing, AssertOutOfBounds, TerminateIllegal) cost more than twenty times the step
+they wrap, so this class makes their checks itself, and ``env()`` needs none of them.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+from pettingzoo import AECEnv
+
+from .batch import check_illegal_action
+from .game import Game
+from .rng import check_seed, table_seeds
+
+Observation = dict[str, NDArray[Any]]
+_STATE_MAGIC = b"coyote_env state 1\n"
+
+
+class GameEnv(AECEnv[str, Observation, int]):
+    """One table as a PettingZoo AEC environment.
+
+    Agents are ``player_0`` .. ``player_{N-1}``; nobody terminates before the game ends, an eliminated seat is merely
+    no longer selected and gets its reward in the step that eliminated it. Observations are
+    ``{"observation": float32 (L,), "action_mask": int8 (A,)}``; the mask is zero for a seat that is not to move.
+
+    Args:
+        game: the game with its rules.
+        illegal_action: "raise" (IllegalAction, nothing changes) or "forfeit" (the game ends, the offender's return
+            is -1). Only an id within range can forfeit; anything else raises.
+        render_mode: None, "ansi" (render returns a str), "human" (prints it after each step) or "rgb_array"
+            (render returns uint8 (H, W, 3)).
+    """
+
+    metadata: ClassVar[dict[str, Any]]  # type: ignore[misc]  # PettingZoo declares an instance attribute
+
+    def __init__(self, game: Game, illegal_action: str = "raise", render_mode: str | None = None) -> None:
+        super().__init__()
+        modes = self.metadata["render_modes"]
+        if render_mode is not None and render_mode not in modes:
+            allowed = ", ".join(map(repr, (None, *modes)))
+            raise ValueError(f"render_mode must be one of {allowed}, not {render_mode!r}")
+        self.game = game
+        self.layout = game.layout
+        self.render_mode = render_mode
+        self.illegal_action = illegal_action
+        self._forfeits = check_illegal_action(illegal_action)
+        self.possible_agents = [f"player_{seat}" for seat in range(game.num_seats)]
+        self._seats = {agent: seat for seat, agent in enumerate(self.possible_agents)}
+        # A list of pairs keeps the order; a plain dict would be sorted by the space.
+        self._observation_space = spaces.Dict(
+            [
+                ("observation", spaces.Box(game.layout.low, game.layout.high, dtype=np.float32)),
+                ("action_mask", spaces.Box(0, 1, (game.num_actions,), np.int8)),
+            ]
+        )
+        self._action_space: spaces.Discrete = spaces.Discrete(game.num_actions)
+        self.observation_spaces = dict.fromkeys(self.possible_agents, self._observation_space)
+        self.action_spaces = dict.fromkeys(self.possible_agents, self._action_space)
+        self.state_space = spaces.Box(game.layout.low, game.layout.high, dtype=np.float32)
+        self.agents: list[str] = []
+        self._states: NDArray[np.void] = np.zeros(1, game.state_dtype)
+        self._started = False
+        self._rewards = np.zeros((1, game.num_seats), np.float64)
+        self._masks = np.zeros((game.num_seats, game.num_actions), np.int8)
+        self._one = np.zeros(1, np.int64)
+
+    # -- spaces and names
+
+    def observation_space(self, agent: str) -> spaces.Space[Any]:
+        """The observation space, the same object for every agent and at each call."""
+        return self.observation_spaces[agent]
+
+    def action_space(self, agent: str) -> spaces.Space[Any]:
+        """The action space, the same object for every agent and at each call."""
+        return self.action_spaces[agent]
+
+    def action_name(self, action: int) -> str:
+        """Name of an action id. Raises ValueError outside 0..A-1."""
+        if not 0 <= action < self.game.num_actions:
+            raise ValueError(f"action must be from 0 to {self.game.num_actions - 1}, not {action!r}")
+        return self.game.action_names[action]
+
+    def action_id(self, name: str) -> int:
+        """Id of an action name. Raises ValueError for a name that this game does not have."""
+        if name not in self.game.action_id:
+            raise ValueError(f"no action {name!r} in this game; there are {', '.join(self.game.action_names)}")
+        return self.game.action_id[name]
+
+    # -- playing
+
+    def reset(self, seed: int | None = None, options: Mapping[str, Any] | None = None) -> None:
+        """Deals a new game. Without a seed the table goes on with its stream (the first time: from entropy).
+
+        Args:
+            seed: integer >= 0; 0 is a seed like any other.
+            options: what the game's page lists; unknown keys are ignored, bad values of known keys raise by name.
+        """
+        seed = check_seed(seed)
+        states = self._states.copy()
+        if seed is not None or not self._started:
+            states[:] = np.zeros(1, self.game.state_dtype)
+            states["seed"] = table_seeds(seed, 1)
+        starters = self.game.prepare(self.game, states, {} if options is None else options)
+        code = self.game.deal(self.game.rules, states, starters, self._one)
+        if code < 0:
+            raise self.game.failure(self.game, code)
+        self._states = states
+        self._started = True
+        self._begin([0.0] * self.game.num_seats)
+        if self.render_mode == "human":
+            self.render()
+
+    def _begin(self, cumulative: list[float]) -> None:
+        """All attributes for a running game at ``_states``."""
+        self.agents = self.possible_agents[:]
+        self.rewards = dict.fromkeys(self.agents, 0.0)
+        self._cumulative_rewards = dict(zip(self.agents, cumulative, strict=True))
+        self.terminations = dict.fromkeys(self.agents, False)
+        self.truncations = dict.fromkeys(self.agents, False)
+        self._skip_agent_selection: str | None = None
+        self._show()
+
+    def _show(self) -> None:
+        """Selects the seat to move and rebuilds the infos, once a step."""
+        seat = int(self._states["seat"][0])
+        self.agent_selection = self.possible_agents[seat]
+        # Fresh rows: converters write into infos, and callers keep them.
+        self._masks = np.zeros_like(self._masks)
+        self.game.legal_mask(self.game.rules, self._states, self._masks[seat : seat + 1])
+        self.infos = {agent: {"action_mask": mask} for agent, mask in zip(self.agents, self._masks, strict=True)}
+
+    def step(self, action: int | None) -> None:  # type: ignore[override]  # None is PettingZoo's dead step
+        """Plays an action id of ``agent_selection`` (None once the game is over, as PettingZoo wants it)."""
+        if not self.agents:
+            what = "the game is over and every agent has left" if self._started else "no game has been dealt"
+            raise RuntimeError(f"{what}; call reset() before step()")
+        agent = self.agent_selection
+        if self.terminations[agent]:
+            if action is not None:
+                raise ValueError(f"the game is over: the only action that {agent} can take is None, not {action!r}")
+            self._was_dead_step(action)
+            return
+        seat = self._seats[agent]
+        legal = self._masks[seat]
+        if isinstance(action, (bool, np.bool_)) or not isinstance(action, (int, np.integer)):
+            raise TypeError(f"the action of {agent} must be an integer id, not {action!r}")
+        if not 0 <= action < len(legal) or not (legal[action] or self._forfeits):
+            raise self.game.illegal(int(action), seat, legal)
+        if legal[action]:
+            # Only a fixed draw can fail, and then the step must leave no trace.
+            before = self._states.copy() if self._states["draws_len"][0] else None
+            self._one[0] = action
+            code = self.game.step(self.game.rules, self._states, self._one, self._rewards)
+            if code < 0:
+                assert before is not None
+                self._states = before
+                raise self.game.failure(self.game, code)
+        else:
+            self.game.forfeit(self.game.rules, self._states, self._rewards)
+        paid = self._rewards[0].tolist()
+        self.rewards = dict(zip(self.agents, paid, strict=True))
+        self._cumulative_rewards[agent] = 0.0
+        for name, reward in self.rewards.items():
+            self._cumulative_rewards[name] += reward
+        self._show()
+        if self._states["over"][0]:
+            self.terminations = dict.fromkeys(self.agents, True)
+            self._deads_step_first()
+        if self.render_mode == "human":
+            self.render()
+
+    def observe(self, agent: str) -> Observation:
+        """What ``agent`` may know now, fresh arrays. Legal for any possible agent at any time after reset."""
+        seat = self._seat(agent)
+        observation = np.empty((1, self.layout.size), np.float32)
+        self._one[0] = seat
+        self.game.observe(self.game.rules, self._states, self._one, False, observation)
+        return {"observation": observation[0], "action_mask": self._masks[seat].copy()}
+
+    def _seat(self, agent: str) -> int:
+        if not self._started:
+            raise RuntimeError("no game has been dealt; call reset() first")
+        if agent not in self._seats:
+            raise ValueError(f"no agent {agent!r}; there are {', '.join(self.possible_agents)}")
+        return self._seats[agent]
+
+    def state(self) -> NDArray[np.float32]:
+        """The global view, float32 (L,): seat 0's observation with every card seen, its own and the pile included."""
+        self._seat(self.possible_agents[0])
+        observation = np.empty((1, self.layout.size), np.float32)
+        self._one[0] = 0
+        self.game.observe(self.game.rules, self._states, self._one, True, observation)
+        return observation[0]
+
+    # -- saving, copying, searching
+
+    def get_state(self) -> bytes:
+        """The running game as bytes: what ``set_state`` of an env with equal arguments takes."""
+        self._seat(self.possible_agents[0])
+        flags = np.array([self._cumulative_rewards.get(a, np.nan) for a in self.possible_agents], "<f8")
+        here = np.array([self.rewards.get(a, np.nan) for a in self.possible_agents], "<f8")
+        return _STATE_MAGIC + self.layout.hash.encode() + flags.tobytes() + here.tobytes() + self._states.tobytes()
+
+    def set_state(self, data: bytes) -> None:
+        """Goes on exactly where ``get_state`` was called. Raises ValueError for bytes of another layout or version."""
+        head = _STATE_MAGIC + self.layout.hash.encode()
+        n = self.game.num_seats
+        size = len(head) + 16 * n + self.game.state_dtype.itemsize
+        if not isinstance(data, bytes) or len(data) != size or not data.startswith(head):
+            raise ValueError(f"state must be {size} bytes from get_state() of an env with the same arguments")
+        numbers = np.frombuffer(data, "<f8", 2 * n, len(head)).tolist()
+        states = np.frombuffer(data, self.game.state_dtype, 1, len(head) + 16 * n).copy()
+        problem = self.game.check_state(self.game, states)
+        if problem is not None:
+            raise ValueError(f"state is no table of this game: {problem}")
+        self._states = states
+        self._started = True
+        self._begin([0.0] * n)
+        self._cumulative_rewards = dict(zip(self.agents, numbers[:n], strict=True))
+        self.rewards = dict(zip(self.agents, numbers[n:], strict=True))
+        if states["over"][0]:
+            self.terminations = dict.fromkeys(self.agents, True)
+            for agent, value in zip(self.possible_agents, numbers, strict=False):
+                if np.isnan(value):  # it had taken its dead step already
+                    self.agents.remove(agent)
+                    for table in (self.rewards, self._cumulative_rewards, self.terminations, self.truncations, self.infos):
+                        del table[agent]  # type: ignore[attr-defined]  # all are dicts by agent
+            if self.agents:
+                self._deads_step_first()
+
+    def redeal_hidden(self, seat: int, rng: np.random.Generator) -> GameEnv:
+        """A copy in which everything that ``seat`` cannot know is drawn anew from what it knows: its own cards, the
+        order of the pile, all later chance. For search; the true future is never among what it shows."""
+        self._seat(self.possible_agents[0])
+        self._one[0] = self.game.check_seat(seat, "seat")
+        other = copy.deepcopy(self)
+        self.game.redeal(self.game.rules, other._states, self._one, rng.integers(2**64, dtype=np.uint64))
+        if other.agents and not other._states["over"][0]:
+            other._show()
+        return other
+
+    # -- rendering
+
+    def render(self) -> Any:
+        """As ``render_mode`` says: a str ("ansi"), printed and None ("human"), uint8 (H, W, 3) ("rgb_array")."""
+        self._seat(self.possible_agents[0])
+        if self.render_mode is None:
+            raise ValueError('render() needs a render_mode: make the env with render_mode="ansi", "human" or "rgb_array"')
+        if self.render_mode == "rgb_array":
+            return self.game.render_image(self.game, self._states, None)
+        text = self.game.render_text(self.game, self._states, None)
+        if self.render_mode == "ansi":
+            return text
+        print(text)
+        return None
+
+    def render_from(self, seat: int | None) -> str:
+        """The table as text, as ``seat`` sees it; None shows every card."""
+        self._seat(self.possible_agents[0])
+        viewer = None if seat is None else self.game.check_seat(seat, "seat")
+        return self.game.render_text(self.game, self._states, viewer)
+
+    def close(self) -> None:
+        """Nothing is held open."""

@@ -1,0 +1,117 @@
+"""Many tables at once, one acting seat each: the fast face."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .game import Game
+from .rng import check_seed, table_seeds
+
+ILLEGAL_ACTION = ("raise", "forfeit")
+
+
+def check_illegal_action(value: object) -> bool:
+    """Whether ``illegal_action`` says forfeit. Raises ValueError on anything but "raise" and "forfeit"."""
+    if not isinstance(value, str) or value not in ILLEGAL_ACTION:
+        raise ValueError(f"illegal_action must be one of {', '.join(map(repr, ILLEGAL_ACTION))}, not {value!r}")
+    return value == "forfeit"
+
+
+class Batch:
+    """``num_tables`` tables of one game. A table that ends a game deals the next one in the same step.
+
+    Table i depends on (seed, i) only: more tables, or other play at them, do not change it.
+
+    After ``reset`` and ``step``, one row a table. These are the same buffers each time: copy what you keep.
+
+    Attributes:
+        seat: int64 (T,), the seat to move.
+        observation: float32 (T, L), its observation.
+        action_mask: int8 (T, A), its legal actions; never all zero.
+        rewards: float64 (T, N), what the last step paid to each absolute seat; zeros after ``reset``.
+        done: bool (T,), whether the last step ended a game (``rewards`` are that game's last ones; everything else
+            belongs to the new game).
+        states: the records (T,), structured as ``game.state_dtype``. A copy is a save; assigning to it needs
+            ``refresh()`` afterwards.
+    """
+
+    def __init__(self, game: Game, num_tables: int, illegal_action: str = "raise") -> None:
+        if isinstance(num_tables, bool) or not hasattr(num_tables, "__index__") or int(num_tables) < 1:
+            raise ValueError(f"num_tables must be an integer >= 1, not {num_tables!r}")
+        self.game = game
+        self.num_tables = int(num_tables)
+        self._forfeits = check_illegal_action(illegal_action)
+        self.states: NDArray[np.void] = np.zeros(self.num_tables, game.state_dtype)
+        self.seat = np.zeros(self.num_tables, np.int64)
+        self.observation = np.zeros((self.num_tables, game.layout.size), np.float32)
+        self.action_mask = np.zeros((self.num_tables, game.num_actions), np.int8)
+        self.rewards = np.zeros((self.num_tables, game.num_seats), np.float64)
+        self.done = np.zeros(self.num_tables, np.bool_)
+        self._ready = False
+
+    @property
+    def out(self) -> NDArray[np.bool_]:
+        """bool (T, N): seats eliminated in the running game; they get and do nothing more. A fresh array."""
+        return self.states["out"][:, : self.game.num_seats].astype(np.bool_)
+
+    def reset(self, seed: int | None = None) -> None:
+        """Deals a new game at every table. Without a seed the tables go on with their streams (at first: entropy)."""
+        seed = check_seed(seed)
+        if seed is not None or not self._ready:
+            self.states[:] = np.zeros(1, self.game.state_dtype)
+            self.states["seed"] = table_seeds(seed, self.num_tables)
+        starters = np.full(self.num_tables, -1, np.int64)
+        failed = np.zeros(1, np.int64)
+        self.states["draws_len"] = 0
+        code = self.game.deal(self.game.rules, self.states, starters, failed)
+        assert code == 0, "a deal without fixed draws cannot fail"
+        self._ready = True
+        self.rewards[:] = 0.0
+        self.done[:] = False
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Brings seat, observation and action_mask in line with ``states``, after these were assigned to."""
+        self.seat[:] = self.states["seat"]
+        self.game.observe(self.game.rules, self.states, self.seat, False, self.observation)
+        self.game.legal_mask(self.game.rules, self.states, self.action_mask)
+
+    def step(self, actions: ArrayLike) -> None:
+        """Plays ``actions``, integers (T,), of the seats to move.
+
+        Raises IllegalAction naming the first table at fault (nothing has changed then at any), or, with
+        ``illegal_action="forfeit"``, lets that seat lose; TypeError / ValueError for a wrong dtype or shape.
+        """
+        if not self._ready:
+            raise RuntimeError("call reset() before step()")
+        chosen = self._integers(actions, "actions")
+        table = self.game.advance(
+            self.game.rules, self.states, chosen, self._forfeits,
+            self.seat, self.observation, self.action_mask, self.rewards, self.done,
+        )  # fmt: skip
+        if table >= 0:
+            action, seat = int(chosen[table]), int(self.seat[table])
+            raise self.game.illegal(action, seat, self.action_mask[table], f" at table {table}")
+
+    def observe(self, seats: ArrayLike) -> NDArray[np.float32]:
+        """Observation of any seat, float32 (T, L), a fresh array. ``seats``: one seat for all tables, or (T,)."""
+        if not self._ready:
+            raise RuntimeError("call reset() before observe()")
+        given = np.asarray(seats)
+        which = self._integers(np.full(self.num_tables, given) if given.ndim == 0 else given, "seats")
+        if which.min() < 0 or which.max() >= self.game.num_seats:
+            raise ValueError(f"seats must be from 0 to {self.game.num_seats - 1}, not {which.min()}..{which.max()}")
+        observations = np.empty((self.num_tables, self.game.layout.size), np.float32)
+        self.game.observe(self.game.rules, self.states, which, False, observations)
+        return observations
+
+    def _integers(self, values: Any, name: str) -> NDArray[np.int64]:
+        array = np.asarray(values)
+        if array.dtype.kind not in "iu":
+            raise TypeError(f"{name} must be integers, not {array.dtype}")
+        if array.shape != (self.num_tables,):
+            raise ValueError(f"{name} must have shape ({self.num_tables},), one a table, not {array.shape}")
+        return np.ascontiguousarray(array, np.int64)

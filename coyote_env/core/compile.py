@@ -1,0 +1,93 @@
+"""Our ``njit``: compiled once per version of our sources, cached on disk, announced when it takes long.
+
+Numba's own ``cache=True`` looks at the file of the decorated function only. A kernel that calls a changed kernel of
+another file would silently run the old code. Every kernel of ours is therefore cached in a folder whose name is a
+hash of the sources of every folder that holds kernels, of the versions of numba and numpy, and of the settings that
+change generated code.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+import numpy as np
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+
+
+def _source_hash() -> str:
+    sources = {path: path.read_bytes() for path in sorted(_PACKAGE.rglob("*.py"))}
+    # Kernels take constants and kernels from their own folder and from core, which has kernels too.
+    folders = {path.parent for path, text in sources.items() if b"@njit(" in text}
+    digest = hashlib.sha256()
+    for path, text in sources.items():
+        if path.parent in folders:
+            digest.update(str(path.relative_to(_PACKAGE)).encode() + text)
+    digest.update(f"{numba.__version__} {np.__version__} {sys.version}".encode())
+    # Bounds checks change the machine code, but numba's cache does not tell the two apart.
+    digest.update(f"boundscheck={numba.config.BOUNDSCHECK}".encode())
+    return digest.hexdigest()[:16]
+
+
+def cache_dir() -> Path:
+    """Folder of compiled kernels: ``$COYOTE_CACHE_DIR``, else ``$XDG_CACHE_HOME/coyote_env``, and in it the hash."""
+    root = os.environ.get("COYOTE_CACHE_DIR")
+    if root is None:
+        root = str(Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "coyote_env")
+    return Path(root) / _source_hash()
+
+
+_CACHE_DIR = cache_dir()
+_announced = False
+
+
+def njit(signature: Any = None) -> Callable[[F], F]:
+    """Decorator: ``numba.njit`` with our cache; releases the GIL; no fast math, so results do not depend on the CPU.
+
+    With a ``signature`` the kernel is compiled (or loaded) at once: a call with other types is then an error instead
+    of a second, slow compilation. Kernels without one are compiled into their callers.
+    """
+
+    def decorate(function: F) -> F:
+        # The folder is looked up when a function is decorated. It is put back afterwards: other users of numba in
+        # this process keep theirs.
+        before = numba.config.CACHE_DIR
+        numba.config.CACHE_DIR = str(_CACHE_DIR)
+        try:
+            if signature is None:
+                return numba.njit(cache=True, nogil=True)(function)
+            _announce()
+            return numba.njit(signature, cache=True, nogil=True)(function)
+        finally:
+            numba.config.CACHE_DIR = before
+
+    return decorate
+
+
+def _announce() -> None:
+    global _announced
+    if not _announced and not numba.config.DISABLE_JIT and not any(_CACHE_DIR.glob("*.complete")):
+        print("coyote_env: compiling the rules engine, once (about half a minute) ...", file=sys.stderr, flush=True)
+    _announced = True
+
+
+def complete(module: str) -> None:
+    """Called at the end of an engine's file: from now on its kernels load from disk, and nothing is announced."""
+    if not numba.config.DISABLE_JIT and _CACHE_DIR.is_dir():
+        try:
+            (_CACHE_DIR / f"{module}.complete").touch()
+        except OSError:  # a read-only cache still serves
+            pass
+
+
+if numba.config.DISABLE_JIT:
+    # Our generator wraps around on purpose; compiled code does so silently, numpy scalars warn about it.
+    np.seterr(over="ignore")

@@ -1,0 +1,108 @@
+"""What a game gives to the faces: facts and kernels, in one frozen bundle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .layout import Layout
+
+
+class IllegalAction(ValueError):
+    """An action that the rules do not allow now. The message names it, the seat, and up to ten legal ones."""
+
+
+def record_dtype(fields: list[tuple[Any, ...]]) -> np.dtype[np.void]:
+    """Structured dtype of ``fields``, largest items first and filled up to 8 bytes, so that there is no padding: numpy
+    leaves padding out of copies, and equal tables must be equal bytes."""
+    ordered = sorted(fields, key=lambda field: -np.dtype(field[1]).itemsize)
+    fill = -np.dtype(ordered).itemsize % 8
+    return np.dtype([*ordered, ("fill", "u1", (fill,))] if fill else ordered, align=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Game:
+    """One game with its rules chosen. All faces, policies and records take it; nothing in it changes.
+
+    Facts:
+        name: name and version, as "coyote_v0".
+        kwargs: JSON-able constructor arguments that make an equal game (``maker(**kwargs)``).
+        config: the rules as people read them, the game's own ``Rules``.
+        rules: the same as the kernels read them, structured, read-only, shape (1,).
+        num_seats: N. Seat i is agent ``player_i``.
+        layout: what an observation's L numbers mean.
+        action_names: the A action names by id; ``action_id`` is the way back.
+        state_dtype: the record of one table. Every game's begins with ``seed``, ``game``, ``returns``, ``seat``,
+            ``over``, ``out`` (eliminated), which the faces read.
+
+    Kernels over arrays of tables (states (T,), structured; seats, actions int64 (T,); rewards float64 (T, N)):
+        deal(rules, states, starters, failed) -> code; step(rules, states, actions, rewards) -> code;
+        forfeit(rules, states, rewards); legal_mask(rules, states, int8 (T, A));
+        observe(rules, states, seats, all_seen, float32 (T, L)) -> L;
+        advance(rules, states, actions, forfeits, seats, observations, masks, rewards, done) -> first illegal table, or -1;
+        redeal(rules, states, seats, seed).
+        A code below 0 is an error that ``failure`` puts into words; the records are then to be restored.
+
+    Hooks:
+        prepare(game, states, options) -> starters: checks reset's options, writes them into the records.
+        failure(game, code) -> the exception to raise.
+        check_state(game, states) -> what is wrong with a record that came from outside, or None: kernels trust records.
+        render_text(game, state, viewer) -> str: ``state`` one record (1,), ``viewer`` a seat, or None for all cards.
+        render_image(game, state, viewer) -> uint8 (H, W, 3).
+    """
+
+    name: str
+    maker: Callable[..., Game]
+    kwargs: Mapping[str, Any]
+    config: Any
+    rules: NDArray[np.void]
+    num_seats: int
+    layout: Layout
+    action_names: tuple[str, ...]
+    action_id: Mapping[str, int]
+    state_dtype: np.dtype[np.void]
+    deal: Callable[..., int]
+    step: Callable[..., int]
+    forfeit: Callable[..., None]
+    legal_mask: Callable[..., None]
+    observe: Callable[..., int]
+    advance: Callable[..., int]
+    redeal: Callable[..., None]
+    prepare: Callable[[Game, NDArray[np.void], Mapping[str, Any]], NDArray[np.int64]]
+    failure: Callable[[Game, int], Exception]
+    check_state: Callable[[Game, NDArray[np.void]], str | None]
+    render_text: Callable[[Game, NDArray[np.void], int | None], str]
+    render_image: Callable[[Game, NDArray[np.void], int | None], NDArray[np.uint8]]
+
+    @property
+    def num_actions(self) -> int:
+        """A, the number of action ids."""
+        return len(self.action_names)
+
+    def check_seat(self, value: object, name: str) -> int:
+        """``value`` as a seat number. Raises ValueError that calls it ``name``."""
+        if isinstance(value, bool) or not hasattr(value, "__index__") or int(value) not in range(self.num_seats):
+            raise ValueError(f"{name} must be a seat from 0 to {self.num_seats - 1}, not {value!r}")
+        return int(value)
+
+    def illegal(self, action: int, seat: int, mask: NDArray[np.int8], where: str = "") -> IllegalAction:
+        """The exception for ``action`` of ``seat`` under ``mask`` (A,); ``where`` names the table, if there are many."""
+        legal = np.flatnonzero(mask)
+        names = ", ".join(f"{self.action_names[a]} ({a})" for a in legal[:10])
+        more = f" and {len(legal) - 10} more" if len(legal) > 10 else ""
+        what = repr(self.action_names[action]) if 0 <= action < self.num_actions else "outside the action space"
+        return IllegalAction(f"action {action} ({what}) of seat {seat}{where} is illegal; legal: {names}{more}")
+
+    def __reduce__(self) -> tuple[Callable[..., Game], tuple[Callable[..., Game], dict[str, Any]]]:
+        return _make, (self.maker, dict(self.kwargs))  # kernels are not pickled, they are found again
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Game:
+        return self
+
+
+def _make(maker: Callable[..., Game], kwargs: dict[str, Any]) -> Game:
+    return maker(**kwargs)

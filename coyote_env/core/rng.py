@@ -1,0 +1,62 @@
+"""The generator inside every record: SplitMix64 (Steele, Lea & Flood, "Fast splittable pseudorandom number
+generators", OOPSLA 2014), 64 bits of state, so that copying a table copies its future."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .compile import njit
+
+_GAMMA = np.uint64(0x9E3779B97F4A7C15)
+_M1 = np.uint64(0xBF58476D1CE4E5B9)
+_M2 = np.uint64(0x94D049BB133111EB)
+_S30, _S27, _S31 = np.uint64(30), np.uint64(27), np.uint64(31)
+
+
+@njit()
+def mix(z: Any) -> Any:
+    """SplitMix64's output function: a bijection of uint64 whose outputs for neighbouring inputs look unrelated."""
+    z = (z ^ (z >> _S30)) * _M1
+    z = (z ^ (z >> _S27)) * _M2
+    return z ^ (z >> _S31)
+
+
+@njit()
+def key(stream: Any, number: int) -> Any:
+    """State of the sub-stream ``number`` of ``stream``: streams of different numbers do not overlap in practice."""
+    return mix(stream + _GAMMA * (np.uint64(number) + np.uint64(1)))
+
+
+@njit()
+def below(states: Any, i: int, n: int) -> int:
+    """Uniform integer in 0..n-1 from record i's generator. The modulo's bias is below n / 2**64."""
+    z = states[i]["rng"] + _GAMMA
+    states[i]["rng"] = z
+    return np.int64(mix(z) % np.uint64(n))
+
+
+def check_seed(seed: object) -> int | None:
+    """``seed`` as a plain int, or None. Raises TypeError / ValueError where it is neither."""
+    if seed is None:
+        return None
+    if isinstance(seed, (bool, np.bool_)):
+        raise TypeError(f"seed must be an integer >= 0 or None, not {seed!r}")
+    try:
+        value = operator.index(seed)  # type: ignore[arg-type]  # any integer type, checked by the call itself
+    except TypeError:
+        raise TypeError(f"seed must be an integer >= 0 or None, not {seed!r}") from None
+    if value < 0:
+        raise ValueError(f"seed must be an integer >= 0 or None, not {value}")
+    return value
+
+
+def table_seeds(seed: int | None, num_tables: int) -> NDArray[np.uint64]:
+    """One base seed a table, shape (num_tables,). Entry i depends on (seed, i) only, not on the number of tables.
+
+    ``None`` draws entropy from the operating system. numpy's SeedSequence spreads neighbouring seeds apart.
+    """
+    return np.random.SeedSequence(seed).generate_state(num_tables, np.uint64)

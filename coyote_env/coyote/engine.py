@@ -1,0 +1,991 @@
+"""COYOTE compiled: the record of a table and every kernel of the game, in one file on purpose.
+
+A reader finds each rule here once; letters in comments are the sections of the rules on this game's page. Kernels
+take ``(rules, states, i, ...)``: a lone record as an argument costs numba four times what an array and an index do.
+Item access (``states[i]["bid"]``) works compiled and with ``NUMBA_DISABLE_JIT=1``; attribute access only compiled.
+
+The verbs, the same in every game: ``deal``, ``step``, ``legal_mask``, ``observe``, and their ``*_many`` forms.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+from numba import types
+from numpy.typing import NDArray
+
+from ..core import compile
+from ..core.compile import njit
+from ..core.game import Game, record_dtype
+from ..core.rng import below, key
+from .rules import MAX_FACES, MAX_SEATS, SPECIALS, VARIANTS, Rules
+
+# ---------------------------------------------------------------------------------------------------------------
+# Records
+
+NUMBER, DRAW, MAX0, MAX_MINUS, NIGHT, X2 = range(6)  # what a face does; the last five in the order of SPECIALS
+IDEM, REVERSE, AGAIN, DOUBLE, EXTRA_FEATHER, NEXT_IS = range(6)  # in the order of VARIANTS
+CHALLENGE, BID = 6, 7  # further rows of RULES["action"]
+# Phases: whose decision of which kind is due.
+TURN, AGAIN_NUMBER, REVERSE_NUMBER, AFTER_AGAIN, OVER = range(5)
+PHASES = ("turn", "again_number", "reverse_number", "after_again", "over")
+# How an announcement came about.
+KINDS = ("raise", "idem", "again", "reverse")
+HISTORY = 16  # announcements of the round that an observation shows
+# Longest list of fixed draws: the longest game (10 seats, 9 lives) deals and draws about a thousand cards.
+MAX_DRAWS = 1152
+WIN, PLACEMENT, ROUND = range(3)
+
+RULES = record_dtype(
+    [
+        ("num_players", "i1"),
+        ("lives", "i1"),
+        ("num_faces", "i1"),
+        ("num_numbers", "i1"),  # faces 0..num_numbers-1 are numbers, ascending
+        ("deck_size", "i2"),
+        ("variants", "u1", (6,)),  # 1 = this variant is played
+        ("every_round", "u1"),  # reshuffle == "every_round"
+        ("after_loser", "u1"),  # starter == "after_loser"
+        ("left_if_out", "u1"),  # starter_if_out == "left"
+        ("first_loss", "u1"),  # game_end == "first_loss"
+        ("reward", "u1"),  # WIN, PLACEMENT or ROUND
+        ("odds", "u1"),  # 1 = the observation ends with the odds section
+        ("value", "i1", (MAX_FACES,)),  # what a number counts; 0 for specials
+        ("kind", "i1", (MAX_FACES,)),  # NUMBER, DRAW, ...
+        ("count", "u1", (MAX_FACES,)),  # cards of each face in the deck
+        ("max_bid", "i2", (MAX_SEATS + 1,)),  # by number of live seats
+        ("action", "i2", (8,)),  # first action id of each variant, CHALLENGE, BID; -1 = no id
+        # Reciprocals, since an observation scales some fifty numbers. Products in float64 round to the same float32.
+        ("per_face", "f8", (MAX_FACES,)),  # 1 / count
+        ("per_bid", "f8"),  # 1 / max_bid of all seats
+        ("per_card", "f8"),  # 1 / deck_size
+        ("per_life", "f8"),  # 1 / lives
+    ]
+)
+
+STATE = record_dtype(
+    [
+        # -- what the faces of every game read
+        ("seed", "u8"),  # base of all the randomness of this table
+        ("game", "u8"),  # games dealt at this table so far; the running game is number game-1
+        ("returns", "f8", (MAX_SEATS,)),  # rewards paid so far in this game
+        ("seat", "i1"),  # seat to move; at the end the last to have moved
+        ("over", "u1"),  # 1 = the game has ended
+        ("out", "u1", (MAX_SEATS,)),  # 1 = eliminated: gets and does nothing more
+        # -- chance
+        ("rng", "u8"),  # SplitMix64 state, keyed anew each round by (seed, game, round)
+        ("round", "i2"),  # 1 = first
+        ("pile_size", "i2"),  # cards left to draw
+        ("discard_size", "i2"),
+        ("draws_len", "i2"),  # fixed draws given, and how many of them are used up
+        ("draws_pos", "i2"),
+        ("pile", "u1", (MAX_FACES,)),  # counts by face: there is no order to leak
+        ("discard", "u1", (MAX_FACES,)),
+        ("drawn", "u1", (MAX_FACES,)),  # drawn by `?` at the last reveal, in the count until the next deal
+        ("start_pile", "u1", (MAX_FACES,)),  # the pile before this round's deal: what counting cards starts from
+        # -- seats
+        ("lives", "i1", (MAX_SEATS,)),
+        ("cards", "i1", (MAX_SEATS, 2)),  # faces worn; -1 = none
+        ("num_cards", "i1", (MAX_SEATS,)),
+        ("old", "u1", (MAX_SEATS,)),  # 1 = the first card was dealt before discards became the pile in mid-round
+        ("last_bid", "i2", (MAX_SEATS,)),  # last number announced this round; 0 = none
+        ("live", "i1"),  # seats not eliminated
+        # -- the round
+        ("phase", "i1"),  # TURN, AGAIN_NUMBER, ...
+        ("starter", "i1"),
+        ("direction", "i1"),  # +1 clockwise, -1 after `reverse`
+        ("announcer", "i1"),  # of the standing number; -1 = nothing stands
+        ("waiting", "i1"),  # seat that demanded a number by `again` or `reverse`; -1 = none
+        ("double", "u1"),  # 1 = `double` hangs on the standing number
+        ("declared_double", "u1"),  # modifiers declared in this turn, before their number
+        ("declared_feather", "i1"),  # absolute seat; -1 = none
+        ("declared_next", "i1"),  # absolute seat; -1 = none
+        ("used", "u1", (6,)),  # variants used this round
+        ("bid", "i2"),  # standing number; 0 = none
+        ("bid_before", "i2"),  # the number that stood before it; 0 = none
+        ("refused", "i2"),  # number that `again` refused and that must be replaced now; 0 = none
+        ("history_len", "i2"),  # announcements made this round; the last HISTORY are kept in a ring
+        ("history_bid", "i2", (HISTORY,)),
+        ("history_seat", "i1", (HISTORY,)),
+        ("history_kind", "i1", (HISTORY,)),
+        # -- the last reveal of this game
+        ("reveal_loser", "i1"),  # -1 = no reveal yet
+        ("reveal_winner", "i1"),  # the other seat of that challenge
+        ("reveal_lives", "i1"),  # lives lost in it
+        ("reveal_bid", "i2"),
+        ("reveal_total", "i4"),
+        ("draws", "u1", (MAX_DRAWS,)),  # fixed draws: faces
+    ]
+)
+
+
+def pack(rules: Rules, odds: bool, first_ids: dict[str, int]) -> NDArray[np.void]:
+    """The rules as one read-only record, shape (1,). ``first_ids``: first action id of a variant, "challenge", "bid"."""
+    record = np.zeros(1, RULES)
+    row = record[0]
+    row["num_players"], row["lives"], row["deck_size"] = rules.num_players, rules.lives, rules.deck_size
+    row["num_faces"] = len(rules.faces)
+    row["num_numbers"] = sum(face not in SPECIALS for face in rules.faces)
+    row["variants"] = [variant in rules.variants for variant in VARIANTS]
+    row["every_round"] = rules.reshuffle == "every_round"
+    row["after_loser"] = rules.starter == "after_loser"
+    row["left_if_out"] = rules.starter_if_out == "left"
+    row["first_loss"] = rules.game_end == "first_loss"
+    row["reward"] = ("win", "placement", "round").index(rules.reward)
+    row["odds"] = odds
+    for f, (face, count) in enumerate(rules.cards):
+        row["count"][f] = count
+        row["kind"][f] = 1 + SPECIALS.index(face) if face in SPECIALS else NUMBER
+        row["value"][f] = 0 if face in SPECIALS else int(face)
+    for live in range(2, rules.num_players + 1):
+        row["max_bid"][live] = rules.max_bid(live)
+    row["per_face"][: len(rules.faces)] = 1.0 / np.array([count for _, count in rules.cards])
+    row["per_bid"], row["per_card"], row["per_life"] = 1 / rules.max_bid(), 1 / rules.deck_size, 1 / rules.lives
+    row["action"] = [first_ids.get(name, -1) for name in (*VARIANTS, "challenge", "bid")]
+    record.flags.writeable = False
+    return record
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Chance
+
+
+@njit()
+def draw(rules: Any, states: Any, i: int) -> int:
+    """Draws a card (A: the pile is a multiset). Returns its face, -1 if nothing can be drawn, or -2 - face if the
+    next fixed draw is not left in the pile."""
+    s = states[i]
+    if s["pile_size"] == 0:
+        if s["discard_size"] == 0:
+            return -1
+        for f in range(rules[0]["num_faces"]):
+            s["pile"][f] = s["discard"][f]
+            s["discard"][f] = 0
+        s["pile_size"] = s["discard_size"]
+        s["discard_size"] = 0
+        # What is worn by now came from the pile that has just run out: its wearer can tell it by elimination.
+        for seat in range(rules[0]["num_players"]):
+            if s["num_cards"][seat] > 0:
+                s["old"][seat] = 1
+    # The generator moves on for a fixed draw too, so that the draws after the list do not depend on its length.
+    left = below(states, i, s["pile_size"])
+    face = 0
+    if s["draws_pos"] < s["draws_len"]:
+        face = np.int64(s["draws"][s["draws_pos"]])
+        if s["pile"][face] == 0:
+            return -2 - face
+        s["draws_pos"] += 1
+    else:
+        while left >= s["pile"][face]:
+            left -= np.int64(s["pile"][face])
+            face += 1
+    s["pile"][face] -= 1
+    s["pile_size"] -= 1
+    return face
+
+
+@njit()
+def give(rules: Any, states: Any, i: int, seat: int) -> int:
+    """Draws a card for ``seat`` to wear. Returns 0, or draw's code below -1. The caller knows that one is left."""
+    face = draw(rules, states, i)
+    if face < -1:
+        return face
+    s = states[i]
+    s["cards"][seat, s["num_cards"][seat]] = face
+    s["num_cards"][seat] += 1
+    return 0
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Rounds
+
+
+@njit()
+def wrap(seat: int, n: int) -> int:
+    """``seat`` modulo n, for -n <= seat < 2n: seats are wrapped so often that the division shows in the profile."""
+    if seat >= n:
+        return seat - n
+    if seat < 0:
+        return seat + n
+    return seat
+
+
+@njit()
+def next_live(rules: Any, states: Any, i: int, seat: int, direction: int) -> int:
+    n = np.int64(rules[0]["num_players"])
+    seat = wrap(seat + direction, n)
+    while states[i]["out"][seat]:
+        seat = wrap(seat + direction, n)
+    return seat
+
+
+@njit()
+def begin_round(rules: Any, states: Any, i: int, starter: int) -> int:
+    """A and B: what lies on the table goes to the discards, then one card to each live seat, from the starter on."""
+    s = states[i]
+    r = rules[0]
+    shuffle = r["every_round"] == 1
+    for seat in range(r["num_players"]):
+        for c in range(s["num_cards"][seat]):
+            face = s["cards"][seat, c]
+            s["discard"][face] += 1
+            s["discard_size"] += 1
+            if r["kind"][face] == NIGHT:
+                shuffle = True
+            s["cards"][seat, c] = -1
+        s["num_cards"][seat] = 0
+        s["old"][seat] = 0
+        s["last_bid"][seat] = 0
+    for f in range(r["num_faces"]):
+        if s["drawn"][f] > 0:
+            s["discard"][f] += s["drawn"][f]
+            s["discard_size"] += s["drawn"][f]
+            s["drawn"][f] = 0
+            if r["kind"][f] == NIGHT:
+                shuffle = True
+    if shuffle:  # B 4: `night`, drawn or worn; F: every_round
+        for f in range(r["num_faces"]):
+            s["pile"][f] = r["count"][f]
+            s["discard"][f] = 0
+        s["pile_size"] = r["deck_size"]
+        s["discard_size"] = 0
+    for f in range(r["num_faces"]):
+        s["start_pile"][f] = s["pile"][f]
+    for v in range(6):
+        s["used"][v] = 0
+    s["phase"], s["starter"], s["seat"], s["direction"] = TURN, starter, starter, 1
+    s["announcer"], s["waiting"], s["double"] = -1, -1, 0
+    s["declared_double"], s["declared_feather"], s["declared_next"] = 0, -1, -1
+    s["bid"], s["bid_before"], s["refused"], s["history_len"] = 0, 0, 0, 0
+    s["round"] += 1
+    # The chance of a round is keyed by (seed, game, round): however play went before, the same round deals alike as
+    # far as the pile allows.
+    s["rng"] = key(key(s["seed"], s["game"]), s["round"])
+    seat = starter
+    for _ in range(s["live"]):
+        code = give(rules, states, i, seat)
+        if code < 0:
+            return code
+        seat = next_live(rules, states, i, seat, 1)
+    return 0
+
+
+@njit()
+def deal(rules: Any, states: Any, i: int, starter: int) -> int:
+    """Starts the next game of table i. ``starter``: its first seat, -1 = uniformly random. Returns 0 or draw's code."""
+    s = states[i]
+    r = rules[0]
+    s["game"] += np.uint64(1)
+    s["rng"] = key(key(s["seed"], s["game"]), 0)
+    first = below(states, i, r["num_players"])  # drawn in any case, from a stream of its own: the cards do not move
+    if starter >= 0:
+        first = starter
+    for seat in range(MAX_SEATS):
+        s["returns"][seat] = 0.0
+        s["out"][seat] = 0 if seat < r["num_players"] else 1
+        s["lives"][seat] = r["lives"] if seat < r["num_players"] else 0
+        s["num_cards"][seat] = 0
+        s["cards"][seat, 0] = -1
+        s["cards"][seat, 1] = -1
+    for f in range(MAX_FACES):
+        s["pile"][f] = r["count"][f]
+        s["discard"][f] = 0
+        s["drawn"][f] = 0
+    s["pile_size"], s["discard_size"] = r["deck_size"], 0
+    s["live"], s["over"], s["round"] = r["num_players"], 0, 0
+    s["reveal_loser"], s["reveal_winner"], s["reveal_lives"] = -1, -1, 0
+    s["reveal_bid"], s["reveal_total"] = 0, 0
+    return begin_round(rules, states, i, first)
+
+
+@njit()
+def count_cards(rules: Any, cards: Any) -> int:
+    """B "Count", steps 2 to 5: the total of the faces in play, ``cards[f]`` of each; `?` counts nothing itself."""
+    r = rules[0]
+    total = 0
+    removed = 0
+    negated = 0
+    doubles = 0
+    for f in range(r["num_faces"]):
+        n = np.int64(cards[f])
+        kind = r["kind"][f]
+        if kind == NUMBER:
+            total += n * r["value"][f]
+        elif kind == MAX0:
+            removed += n
+        elif kind == MAX_MINUS:
+            negated += n
+        elif kind == X2:
+            doubles += n
+    f = np.int64(r["num_numbers"]) - 1
+    while removed + negated > 0 and f >= 0 and r["value"][f] > 0:  # greens, from the highest
+        n = np.int64(cards[f])
+        hit = min(removed, n)
+        total -= hit * r["value"][f]
+        removed -= hit
+        hit = min(negated, n - hit)
+        total -= 2 * hit * r["value"][f]
+        negated -= hit
+        f -= 1
+    for _ in range(doubles):
+        total *= 2
+    return total
+
+
+@njit()
+def pay(states: Any, i: int, rewards: Any, seat: int, amount: float) -> None:
+    rewards[i, seat] += amount
+    states[i]["returns"][seat] += amount
+
+
+@njit()
+def settle(rules: Any, states: Any, i: int, rewards: Any) -> int:
+    """The seat to move has challenged: reveal, count, pay (A "Challenge", B "Count", H), then the next round."""
+    s = states[i]
+    r = rules[0]
+    n = np.int64(r["num_players"])
+    table = np.zeros(MAX_FACES, np.int64)
+    pending = 0
+    for seat in range(n):
+        for c in range(s["num_cards"][seat]):
+            face = s["cards"][seat, c]
+            table[face] += 1
+            if r["kind"][face] == DRAW:
+                pending += 1
+    while pending > 0:  # B 1: each `?` draws, a drawn one too
+        face = draw(rules, states, i)
+        if face < -1:
+            return face
+        if face == -1:
+            break
+        s["drawn"][face] += 1
+        table[face] += 1
+        if r["kind"][face] != DRAW:
+            pending -= 1
+    total = count_cards(rules, table)
+
+    challenger, announcer = np.int64(s["seat"]), np.int64(s["announcer"])
+    loser = challenger if total >= s["bid"] else announcer
+    winner = challenger + announcer - loser
+    lost = min(1 + np.int64(s["double"]), np.int64(s["lives"][loser]))
+    s["lives"][loser] -= lost
+    s["reveal_total"], s["reveal_bid"] = total, s["bid"]
+    s["reveal_loser"], s["reveal_winner"], s["reveal_lives"] = loser, winner, lost
+
+    live = np.int64(s["live"])
+    if r["reward"] == ROUND:
+        for seat in range(n):
+            if seat == loser:
+                pay(states, i, rewards, seat, -1.0 * lost)
+            elif s["out"][seat] == 0:
+                pay(states, i, rewards, seat, lost / (live - 1))
+    if r["first_loss"]:
+        s["over"] = 1
+        if r["reward"] != ROUND:
+            for seat in range(n):
+                pay(states, i, rewards, seat, -1.0 if seat == loser else 1.0 / (n - 1))
+    elif s["lives"][loser] == 0:
+        s["out"][loser] = 1
+        s["live"] -= 1
+        if r["reward"] == WIN:
+            pay(states, i, rewards, loser, -1.0 / (n - 1))
+        elif r["reward"] == PLACEMENT:
+            pay(states, i, rewards, loser, 2.0 * (n - live) / (n - 1) - 1.0)
+        if s["live"] == 1:
+            s["over"] = 1
+            if r["reward"] != ROUND:
+                pay(states, i, rewards, next_live(rules, states, i, loser, 1), 1.0)
+    if s["over"]:
+        end_game(states, i)
+        return 0
+    starter = loser
+    if r["after_loser"]:
+        starter = next_live(rules, states, i, loser, 1)
+    elif s["out"][loser]:
+        starter = next_live(rules, states, i, loser, 1) if r["left_if_out"] else winner
+    return begin_round(rules, states, i, starter)
+
+
+@njit()
+def end_game(states: Any, i: int) -> None:
+    """The cards stay on the table, for all to see, until the next deal. Fixed draws do not outlive their game."""
+    states[i]["over"] = 1
+    states[i]["phase"] = OVER
+    states[i]["draws_len"] = 0
+    states[i]["draws_pos"] = 0
+
+
+@njit()
+def forfeit(rules: Any, states: Any, i: int, rewards: Any) -> None:
+    """H: the seat to move gave an illegal action. Its return becomes -1; the other live seats share what makes the
+    game's sum 0; who is out keeps what it has."""
+    s = states[i]
+    n = np.int64(rules[0]["num_players"])
+    offender = np.int64(s["seat"])
+    pay(states, i, rewards, offender, -1.0 - s["returns"][offender])
+    total = 0.0
+    for seat in range(n):
+        total += s["returns"][seat]
+    for seat in range(n):
+        if seat != offender and s["out"][seat] == 0:
+            pay(states, i, rewards, seat, -total / (s["live"] - 1))
+    end_game(states, i)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Turns
+
+
+@njit()
+def floor_of(states: Any, i: int) -> int:
+    """The number that an announcement must exceed. While `again` demands one, ``bid`` is what stood before."""
+    return np.int64(states[i]["bid"])
+
+
+@njit()
+def announce(rules: Any, states: Any, i: int, number: int, kind: int) -> None:
+    """The seat to move becomes the announcer of ``number``."""
+    s = states[i]
+    seat = s["seat"]
+    s["bid_before"] = s["bid"]
+    s["bid"] = number
+    s["announcer"] = seat
+    s["last_bid"][seat] = number
+    slot = s["history_len"] % HISTORY
+    s["history_bid"][slot], s["history_seat"][slot], s["history_kind"][slot] = number, seat, kind
+    s["history_len"] += 1
+
+
+@njit()
+def step(rules: Any, states: Any, i: int, action: int, rewards: Any) -> int:
+    """Plays a legal ``action`` of the seat to move; adds what it pays to ``rewards[i]``.
+
+    Returns 0, or -2 - face if a fixed draw is not left in the pile (the record is then to be restored).
+    """
+    s = states[i]
+    ids = rules[0]["action"]
+    n = np.int64(rules[0]["num_players"])
+    seat = np.int64(s["seat"])
+    if action >= ids[BID]:
+        phase = s["phase"]
+        kind = 2 if phase == AGAIN_NUMBER else 3 if phase == REVERSE_NUMBER else 0
+        announce(rules, states, i, action - ids[BID] + 1, kind)
+        s["double"] = s["declared_double"]
+        s["declared_double"] = 0
+        s["refused"] = 0
+        if s["declared_next"] >= 0:
+            s["seat"] = s["declared_next"]
+            s["declared_next"] = -1
+            s["phase"] = TURN
+        elif phase == AGAIN_NUMBER:  # B again: back to the seat that refused
+            s["seat"] = s["waiting"]
+            s["phase"] = AFTER_AGAIN
+        else:
+            s["seat"] = next_live(rules, states, i, seat, s["direction"])
+            s["phase"] = TURN
+        s["waiting"] = -1
+        if s["declared_feather"] >= 0:
+            target = np.int64(s["declared_feather"])
+            s["declared_feather"] = -1
+            return give(rules, states, i, target)
+        return 0
+    if action == ids[CHALLENGE]:
+        return settle(rules, states, i, rewards)
+    if action == ids[DOUBLE]:
+        s["declared_double"] = 1
+        s["used"][DOUBLE] = 1
+        s["double"] = 0  # the decision after the doubled number was no challenge
+        return 0
+    if ids[EXTRA_FEATHER] >= 0 and ids[EXTRA_FEATHER] <= action < ids[EXTRA_FEATHER] + n - 1:
+        s["declared_feather"] = wrap(seat + action - ids[EXTRA_FEATHER] + 1, n)
+        s["used"][EXTRA_FEATHER] = 1
+        s["double"] = 0
+        return 0
+    if ids[NEXT_IS] >= 0 and ids[NEXT_IS] <= action < ids[NEXT_IS] + n - 1:
+        s["declared_next"] = wrap(seat + action - ids[NEXT_IS] + 1, n)
+        s["used"][NEXT_IS] = 1
+        s["double"] = 0
+        return 0
+    s["double"] = 0
+    if action == ids[IDEM]:
+        s["used"][IDEM] = 1
+        announce(rules, states, i, s["bid"], 1)
+        s["seat"] = next_live(rules, states, i, seat, s["direction"])
+    elif action == ids[REVERSE]:
+        s["used"][REVERSE] = 1
+        s["direction"] = -s["direction"]
+        s["waiting"] = seat
+        s["seat"] = s["announcer"]
+        s["phase"] = REVERSE_NUMBER
+    else:  # AGAIN: the number falls, what stood before it is the floor of its replacement
+        s["used"][AGAIN] = 1
+        s["waiting"] = seat
+        s["seat"] = s["announcer"]
+        s["announcer"] = -1
+        s["refused"] = s["bid"]
+        s["bid"] = s["bid_before"]
+        s["phase"] = AGAIN_NUMBER
+    return 0
+
+
+@njit()
+def legal_mask(rules: Any, states: Any, i: int, mask: Any) -> None:
+    """Writes the legal actions of the seat to move into ``mask``, int8 (A,). All zero when the game is over."""
+    s = states[i]
+    r = rules[0]
+    mask[:] = 0
+    if s["over"]:
+        return
+    ids = r["action"]
+    on = r["variants"]
+    used = s["used"]
+    n = np.int64(r["num_players"])
+    seat = np.int64(s["seat"])
+    phase = s["phase"]
+    bid = np.int64(s["bid"])
+    cap = np.int64(r["max_bid"][s["live"]])
+    for number in range(bid + 1, cap + 1):
+        mask[ids[BID] + number - 1] = 1
+    if s["refused"] > bid:
+        mask[ids[BID] + s["refused"] - 1] = 0
+    declared = s["declared_double"] == 1 or s["declared_feather"] >= 0 or s["declared_next"] >= 0
+
+    # Replies. AFTER_AGAIN leaves only the challenge beside a raise; a demanded number leaves none.
+    if bid > 0 and not declared and (phase == TURN or phase == AFTER_AGAIN):
+        mask[ids[CHALLENGE]] = 1
+        if phase == TURN:
+            if on[IDEM] and not used[IDEM]:
+                mask[ids[IDEM]] = 1
+            if on[REVERSE] and not used[REVERSE] and bid < cap:
+                mask[ids[REVERSE]] = 1
+            if on[AGAIN] and not used[AGAIN]:
+                # Another number must exist: above bid_before, other than the refused one (after `idem` they are equal).
+                if cap - s["bid_before"] > (1 if bid > s["bid_before"] else 0):
+                    mask[ids[AGAIN]] = 1
+
+    # Modifiers: only before a number that can be announced, in their fixed order. `again` demands one that exists.
+    if bid >= cap and phase != AGAIN_NUMBER:
+        return
+    if s["declared_next"] >= 0:
+        return
+    if on[NEXT_IS] and not used[NEXT_IS] and phase != AGAIN_NUMBER and s["live"] >= 3:
+        natural = next_live(rules, states, i, seat, s["direction"])
+        for k in range(1, n):
+            other = wrap(seat + k, n)
+            if s["out"][other] == 0 and other != natural:
+                mask[ids[NEXT_IS] + k - 1] = 1
+    if s["declared_feather"] >= 0:
+        return
+    if on[EXTRA_FEATHER] and not used[EXTRA_FEATHER] and s["pile_size"] + s["discard_size"] > 0:
+        for k in range(1, n):
+            other = wrap(seat + k, n)
+            if s["out"][other] == 0 and s["num_cards"][other] == 1:
+                mask[ids[EXTRA_FEATHER] + k - 1] = 1
+    if on[DOUBLE] and not used[DOUBLE]:
+        mask[ids[DOUBLE]] = 1
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# What a seat knows
+
+
+@njit()
+def knowledge(rules: Any, states: Any, i: int, viewer: int, known: Any, deduced: Any, pool: Any) -> int:
+    """What ``viewer`` knows of the cards, by face, int64 (MAX_FACES,) each.
+
+    ``known``: worn by others, for the viewer to see. ``deduced``: its own card where counting tells it, because it was
+    dealt before the pile ran out in this round. ``pool``: what its other hidden cards and the pile are made of.
+    Returns how many hidden cards come from ``pool``. None of it reads the viewer's own cards.
+    """
+    s = states[i]
+    r = rules[0]
+    old = s["old"][viewer] == 1
+    for f in range(MAX_FACES):
+        known[f] = 0
+        deduced[f] = np.int64(s["start_pile"][f]) if old else 0
+    for seat in range(r["num_players"]):
+        if seat != viewer:
+            for c in range(s["num_cards"][seat]):
+                face = s["cards"][seat, c]
+                known[face] += 1
+                if old and c == 0 and s["old"][seat] == 1:
+                    deduced[face] -= 1
+    for f in range(r["num_faces"]):
+        pool[f] = np.int64(r["count"][f]) - s["discard"][f] - s["drawn"][f] - known[f] - deduced[f]
+    hidden = np.int64(s["num_cards"][viewer])
+    return hidden - 1 if old else hidden
+
+
+@njit()
+def total_distribution(
+    rules: Any, known: Any, pool: Any, hidden: int, refill: Any, lowest: int, probabilities: Any
+) -> None:
+    """Exact distribution of the total: ``probabilities[t - lowest] += P(total = t)``, t clipped to the array.
+
+    ``known``: faces in play for sure. ``hidden``: cards in play from ``pool``. ``refill``: the discards, which become
+    the pile if ``pool`` runs out. All int64 (MAX_FACES,).
+
+    A `?` draws until a card that is none (B 1). So with q `?` in sight, hidden + q cards that are no `?` join the
+    known ones, and they are a uniform sample without replacement of those in the pool: which `?` came between them
+    changes nothing. Multisets of that size are walked, each weighted by its hypergeometric probability.
+    """
+    r = rules[0]
+    faces = np.int64(r["num_faces"])
+    table = np.zeros(MAX_FACES, np.int64)
+    source = np.zeros(MAX_FACES, np.int64)
+    need = hidden
+    solid = 0
+    for f in range(faces):
+        table[f] = known[f]
+        if r["kind"][f] == DRAW:
+            need += known[f]
+        else:
+            source[f] = pool[f]
+            solid += pool[f]
+    if need >= solid:  # the pool is drawn empty: all of it counts, the rest comes from the discards
+        need -= solid
+        solid = 0
+        for f in range(faces):
+            table[f] += source[f]
+            source[f] = refill[f] if r["kind"][f] != DRAW else 0
+            solid += source[f]
+        if need >= solid:
+            for f in range(faces):
+                table[f] += source[f]
+            need = 0
+    last = len(probabilities) - 1
+    if need == 0:
+        slot = count_cards(rules, table) - lowest
+        probabilities[min(max(slot, 0), last)] += 1.0
+        return
+
+    # Odometer over non-decreasing face sequences of length `need`; weight[d] is the probability that the multiset
+    # of the first d + 1 cards is drawn first, in any order.
+    chosen = np.zeros(need, np.int64)
+    weight = np.zeros(need, np.float64)
+    multiple = np.zeros(need, np.int64)  # how often chosen[d] stands among chosen[..d]
+    depth = 0
+    face = 0
+    while True:
+        while face < faces and source[face] == 0:
+            face += 1
+        if face == faces:
+            depth -= 1
+            if depth < 0:
+                return
+            face = chosen[depth]
+            source[face] += 1
+            table[face] -= 1
+            face += 1
+            continue
+        before = weight[depth - 1] if depth > 0 else 1.0
+        again = multiple[depth - 1] + 1 if depth > 0 and chosen[depth - 1] == face else 1
+        # P(multiset + face) = P(multiset) * (cards left of the face / cards left) * (orders it can come in)
+        w = before * source[face] / (solid - depth) * (depth + 1) / again
+        if depth == need - 1:
+            table[face] += 1
+            slot = count_cards(rules, table) - lowest
+            probabilities[min(max(slot, 0), last)] += w
+            table[face] -= 1
+            face += 1
+        else:
+            chosen[depth], weight[depth], multiple[depth] = face, w, again
+            source[face] -= 1
+            table[face] += 1
+            depth += 1
+
+
+@njit()
+def observe(rules: Any, states: Any, i: int, viewer: int, all_seen: bool, scratch: Any, out: Any) -> int:
+    """Writes what ``viewer`` may know into ``out``, float32 (L,), section by section as in env.layout_of.
+
+    ``all_seen``: show every card (the global state). ``scratch``: int64 (4, MAX_FACES) to work in, since allocating it
+    here would cost a tenth of the step. Returns the number of floats written.
+    """
+    s = states[i]
+    r = rules[0]
+    n = np.int64(r["num_players"])
+    faces = np.int64(r["num_faces"])
+    per_bid = r["per_bid"]
+    out[:] = 0.0
+    running = s["over"] == 0
+    known, deduced, pool = scratch[0], scratch[1], scratch[2]
+    hidden = knowledge(rules, states, i, viewer, known, deduced, pool)
+    if all_seen or not running:
+        for c in range(s["num_cards"][viewer]):
+            face = s["cards"][viewer, c]
+            known[face] += 1
+            out[3 * n + face] += 1.0
+        for f in range(faces):
+            deduced[f] = 0
+            pool[f] = s["pile"][f]
+        hidden = 0
+
+    # Sections of one number a seat, own seat first: the names say where they start.
+    live_at, lives_at, cards_at = n, 2 * n, 3 * n
+    num_cards_at = cards_at + n * faces
+    at = num_cards_at + n
+    for f in range(faces):
+        out[at + f] = pool[f] * r["per_face"][f]
+        out[at + faces + f] = deduced[f]
+    at += 2 * faces
+    out[at] = s["pile_size"] * r["per_card"]
+    out[at + 1] = s["bid"] * per_bid
+    out[at + 2] = s["bid_before"] * per_bid
+    out[at + 3] = s["refused"] * per_bid
+    announcer_at = at + 4
+    last_bid_at = announcer_at + n
+    at = last_bid_at + n
+    out[at] = s["double"]
+    waiting_at = at + 1
+    at = waiting_at + n
+    out[at] = s["direction"]
+    out[at + 1 + s["phase"]] = 1.0
+    at += 6
+    for v in range(6):
+        out[at + v] = s["used"][v]
+    at += 6
+    out[at] = s["declared_double"]
+    feather_at = at + 1
+    next_at = feather_at + n
+    at = next_at + n
+    out[at] = r["max_bid"][s["live"]] * per_bid
+    at += 1
+
+    if running:
+        out[wrap(s["seat"] - viewer, n)] = 1.0
+    if s["announcer"] >= 0:
+        out[announcer_at + wrap(s["announcer"] - viewer, n)] = 1.0
+    if s["waiting"] >= 0:
+        out[waiting_at + wrap(s["waiting"] - viewer, n)] = 1.0
+    if s["declared_feather"] >= 0:
+        out[feather_at + wrap(s["declared_feather"] - viewer, n)] = 1.0
+    if s["declared_next"] >= 0:
+        out[next_at + wrap(s["declared_next"] - viewer, n)] = 1.0
+    for seat in range(n):
+        k = wrap(seat - viewer, n)
+        out[live_at + k] = 1 - s["out"][seat]
+        out[lives_at + k] = s["lives"][seat] * r["per_life"]
+        out[num_cards_at + k] = s["num_cards"][seat]
+        out[last_bid_at + k] = s["last_bid"][seat] * per_bid
+        if k > 0:
+            for c in range(s["num_cards"][seat]):
+                out[cards_at + k * faces + s["cards"][seat, c]] += 1.0
+
+    width = n + 5
+    shown = min(np.int64(s["history_len"]), HISTORY)
+    slot = (s["history_len"] - shown) % HISTORY
+    for h in range(shown):
+        row = at + h * width
+        out[row + wrap(s["history_seat"][slot] - viewer, n)] = 1.0
+        out[row + n + s["history_kind"][slot]] = 1.0
+        out[row + n + 4] = s["history_bid"][slot] * per_bid
+        slot = (slot + 1) % HISTORY
+    at += HISTORY * width
+
+    if s["reveal_loser"] >= 0:
+        out[at] = 1.0
+        out[at + 1] = min(max(s["reveal_total"] * per_bid, -1.0), 1.0)
+        out[at + 2] = s["reveal_bid"] * per_bid
+        out[at + 3 + wrap(s["reveal_loser"] - viewer, n)] = 1.0
+        out[at + 3 + n] = s["reveal_lives"] / 2
+    at += 4 + n
+
+    if r["odds"]:
+        size = np.int64(r["max_bid"][n])
+        refill = scratch[3]
+        for f in range(faces):
+            known[f] += deduced[f]
+            refill[f] = s["discard"][f]
+            if not running:  # the reveal is done: what `?` drew lies on the table, and it draws no more
+                known[f] = 0 if r["kind"][f] == DRAW else known[f] + s["drawn"][f]
+        tail = np.zeros(size + 1, np.float64)
+        total_distribution(rules, known, pool, hidden, refill, 0, tail)
+        left = 0.0
+        for b in range(size, 0, -1):
+            left += tail[b]
+            out[at + b - 1] = min(left, 1.0)  # rounding may leave a hair above 1
+        at += size
+    return at
+
+
+@njit()
+def redeal(rules: Any, states: Any, i: int, viewer: int, seed: Any) -> None:
+    """Draws anew, from ``seed``, what ``viewer`` cannot know: its own cards from its pool, and all future chance."""
+    s = states[i]
+    known = np.zeros(MAX_FACES, np.int64)
+    deduced = np.zeros(MAX_FACES, np.int64)
+    pool = np.zeros(MAX_FACES, np.int64)
+    hidden = knowledge(rules, states, i, viewer, known, deduced, pool)
+    s["seed"], s["game"], s["draws_len"], s["draws_pos"] = seed, 0, 0, 0
+    s["rng"] = key(key(seed, 0), 0)
+    if s["over"]:
+        return
+    for f in range(rules[0]["num_faces"]):
+        s["pile"][f] = pool[f]
+    s["pile_size"] += hidden
+    for c in range(s["num_cards"][viewer] - hidden, s["num_cards"][viewer]):
+        left = below(states, i, s["pile_size"])
+        face = 0
+        while left >= s["pile"][face]:
+            left -= np.int64(s["pile"][face])
+            face += 1
+        s["pile"][face] -= 1
+        s["pile_size"] -= 1
+        s["cards"][viewer, c] = face
+    s["rng"] = key(s["rng"], s["round"])
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Whole arrays of tables. Types are fixed here, so that a kernel is compiled once.
+
+_rules = types.Array(numba.from_dtype(RULES), 1, "C", readonly=True)
+_states = types.Array(numba.from_dtype(STATE), 1, "C")
+_ints, _mask = types.int64[::1], types.int8[:, ::1]
+_obs, _money, _flags = types.float32[:, ::1], types.float64[:, ::1], types.boolean[::1]
+_faces, _probs = types.int64[::1], types.float64[::1]
+
+
+@njit(types.int64(_rules, _states, _ints, _ints))
+def deal_many(rules: Any, states: Any, starters: Any, failed: Any) -> int:
+    """Starts the next game at each table; ``starters[i]`` -1 = random. On failure: draw's code, table in failed[0]."""
+    for i in range(len(states)):
+        code = deal(rules, states, i, starters[i])
+        if code < 0:
+            failed[0] = i
+            return code
+    return 0
+
+
+@njit(types.int64(_rules, _states, _ints, _money))
+def step_many(rules: Any, states: Any, actions: Any, rewards: Any) -> int:
+    """Plays one legal action at each table, without dealing again. Returns 0 or draw's code of the table that failed."""
+    rewards[:] = 0.0
+    for i in range(len(states)):
+        code = step(rules, states, i, actions[i], rewards)
+        if code < 0:
+            return code
+    return 0
+
+
+@njit(types.void(_rules, _states, _money))
+def forfeit_many(rules: Any, states: Any, rewards: Any) -> None:
+    rewards[:] = 0.0
+    for i in range(len(states)):
+        forfeit(rules, states, i, rewards)
+
+
+@njit(types.void(_rules, _states, _mask))
+def legal_mask_many(rules: Any, states: Any, masks: Any) -> None:
+    for i in range(len(states)):
+        legal_mask(rules, states, i, masks[i])
+
+
+@njit(types.int64(_rules, _states, _ints, types.boolean, _obs))
+def observe_many(rules: Any, states: Any, seats: Any, all_seen: Any, observations: Any) -> int:
+    """Observation of ``seats[i]`` at each table. Returns the floats written per table."""
+    size = 0
+    scratch = np.zeros((4, MAX_FACES), np.int64)
+    for i in range(len(states)):
+        size = observe(rules, states, i, seats[i], all_seen, scratch, observations[i])
+    return size
+
+
+@njit(types.int64(_rules, _states, _ints, types.boolean, _ints, _obs, _mask, _money, _flags))
+def advance_many(
+    rules: Any,
+    states: Any,
+    actions: Any,
+    forfeits: Any,
+    seats: Any,
+    observations: Any,
+    masks: Any,
+    rewards: Any,
+    done: Any,
+) -> int:
+    """The batch face's step: plays, deals anew where a game ended, and shows the seat then to move.
+
+    ``masks`` holds the masks of the states as they are. Returns -1, or the first table whose action is illegal: nothing
+    has changed then. With ``forfeits`` an illegal action within range ends the game instead (H).
+    """
+    size = masks.shape[1]
+    for i in range(len(states)):
+        if actions[i] < 0 or actions[i] >= size or (masks[i, actions[i]] == 0 and not forfeits):
+            return i
+    scratch = np.zeros((4, MAX_FACES), np.int64)
+    for i in range(len(states)):
+        rewards[i, :] = 0.0
+        if masks[i, actions[i]] == 0:
+            forfeit(rules, states, i, rewards)
+        else:
+            step(rules, states, i, actions[i], rewards)
+        done[i] = states[i]["over"] == 1
+        if done[i]:
+            deal(rules, states, i, -1)
+        seats[i] = states[i]["seat"]
+        observe(rules, states, i, seats[i], False, scratch, observations[i])
+        legal_mask(rules, states, i, masks[i])
+    return -1
+
+
+@njit(types.void(_rules, _states, _ints, types.uint64))
+def redeal_many(rules: Any, states: Any, seats: Any, seed: Any) -> None:
+    for i in range(len(states)):
+        redeal(rules, states, i, seats[i], key(seed, i))
+
+
+@njit(types.void(_rules, _states, types.int64, types.int64, _probs))
+def seat_distribution(rules: Any, states: Any, viewer: Any, lowest: Any, probabilities: Any) -> None:
+    """total_distribution from what ``viewer`` at the first table knows."""
+    known = np.zeros(MAX_FACES, np.int64)
+    deduced = np.zeros(MAX_FACES, np.int64)
+    pool = np.zeros(MAX_FACES, np.int64)
+    refill = np.zeros(MAX_FACES, np.int64)
+    hidden = knowledge(rules, states, 0, viewer, known, deduced, pool)
+    for f in range(rules[0]["num_faces"]):
+        known[f] += deduced[f]
+        refill[f] = states[0]["discard"][f]
+    total_distribution(rules, known, pool, hidden, refill, lowest, probabilities)
+
+
+def check_state(game: Game, states: NDArray[np.void]) -> str | None:
+    """What is wrong with a record from outside, or None. Kernels index with what a record says, so that nothing out of
+    range may pass."""
+    s = states[0]
+    n, faces = game.num_seats, len(game.config.faces)
+    seat_fields = ("seat", "starter")
+    maybe_fields = ("announcer", "waiting", "declared_feather", "declared_next", "reveal_loser", "reveal_winner")
+    for name in seat_fields + maybe_fields:
+        if not (0 if name in seat_fields else -1) <= s[name] < n:
+            return f"{name} is {s[name]}"
+    worn = [int(s["cards"][seat, c]) for seat in range(n) for c in range(2) if c < s["num_cards"][seat]]
+    if (s["num_cards"][:n] < 0).any() or (s["num_cards"][:n] > 2).any() or not all(0 <= f < faces for f in worn):
+        return "a seat wears what the deck does not have"
+    counts = s["pile"].astype(int) + s["discard"] + s["drawn"] + np.bincount(worn, minlength=MAX_FACES)
+    if (counts != game.rules[0]["count"]).any():
+        return "the cards do not add up to the deck"
+    if s["pile_size"] != s["pile"].sum() or s["discard_size"] != s["discard"].sum():
+        return "pile_size or discard_size is wrong"
+    live = int((s["out"][:n] == 0).sum())
+    if s["live"] != live or live < 1 or (live < 2 and not s["over"]) or s["out"][s["seat"]] and not s["over"]:
+        return "live, out and seat contradict each other"
+    largest = int(game.rules[0]["max_bid"][n])
+    bids = [int(s[name]) for name in ("bid", "bid_before", "refused")]
+    if not all(0 <= bid <= largest for bid in bids) or s["history_len"] < 0:
+        return "a number is out of range"
+    if (s["history_seat"] < 0).any() or (s["history_seat"] >= n).any() or (s["history_bid"] > largest).any():
+        return "the history names what is not there"
+    if (s["history_kind"] < 0).any() or (s["history_kind"] >= len(KINDS)).any():
+        return "the history names what is not there"
+    if not 0 <= s["phase"] <= OVER or s["direction"] not in (-1, 1) or s["over"] > 1 or (s["over"] == 1) != (s["phase"] == OVER):
+        return "phase, over or direction is wrong"
+    if s["phase"] in (AGAIN_NUMBER, AFTER_AGAIN) and s["phase"] == AGAIN_NUMBER and s["waiting"] < 0:
+        return "nobody waits for the demanded number"
+    if not 0 <= s["draws_pos"] <= s["draws_len"] <= MAX_DRAWS or (s["draws"][: s["draws_len"]] >= faces).any():
+        return "the fixed draws are wrong"
+    return None
+
+
+compile.complete("coyote")

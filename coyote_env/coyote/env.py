@@ -1,0 +1,160 @@
+"""COYOTE's faces: what an observation and an action mean, bound to the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.aec import GameEnv
+from ..core.batch import Batch
+from ..core.game import Game
+from ..core.layout import Layout, Section
+from . import engine, render
+from .rules import VARIANTS, Rules
+
+NAME = "coyote_v0"
+
+
+def layout_of(rules: Rules, odds: bool) -> Layout:
+    """The sections in the order in which ``engine.observe`` writes them."""
+    n, faces, top = rules.num_players, len(rules.faces), rules.max_bid()
+    scale = f"/ {top}, the largest number of the game"
+    sections = [
+        Section("seat_to_move", (n,), 0, 1, "1 for the seat to move. Seats are relative here and below: own seat first, then clockwise"),
+        Section("live", (n,), 0, 1, "1 for seats not eliminated"),
+        Section("lives", (n,), 0, 1, "lives left / lives at the start"),
+        Section("cards", (n, faces), 0, 2, "cards of each face that a seat wears; the own row is zero until the game is over"),
+        Section("num_cards", (n,), 0, 2, "how many cards a seat wears, its own included"),
+        Section("unseen", (faces,), 0, 1, "of each face the part of the deck that the pile and the seat's own cards are made of"),
+        Section("deduced", (faces,), 0, 2, "own card that counting gives away: dealt before the pile ran out in this round"),
+        Section("pile_size", (1,), 0, 1, "cards left to draw / cards in the deck"),
+        Section("bid", (1,), 0, 1, f"standing number {scale}; 0: none"),
+        Section("bid_before", (1,), 0, 1, "the number that stood before it"),
+        Section("refused", (1,), 0, 1, "number refused by `again`, while its replacement is awaited"),
+        Section("announcer", (n,), 0, 1, "1 for the announcer of the standing number"),
+        Section("last_bid", (n,), 0, 1, "last number that each seat announced this round"),
+        Section("double", (1,), 0, 1, "1: `double` hangs on the standing number"),
+        Section("waiting", (n,), 0, 1, "1 for the seat that demanded a number (`again`, `reverse`), while it is awaited"),
+        Section("direction", (1,), -1, 1, "1 clockwise, -1 after `reverse`"),
+        Section("phase", (len(engine.PHASES),), 0, 1, "one-hot: " + ", ".join(engine.PHASES)),
+        Section("used", (len(VARIANTS),), 0, 1, "variants used this round: " + ", ".join(VARIANTS)),
+        Section("declared_double", (1,), 0, 1, "1: declared in this turn, number to come"),
+        Section("declared_feather", (n,), 0, 1, "1 for the seat that will draw a second card"),
+        Section("declared_next", (n,), 0, 1, "1 for the seat that will have to answer"),
+        Section("max_bid", (1,), 0, 1, "largest legal number of this round"),
+        Section("history", (engine.HISTORY, n + 5), 0, 1, "the round's last announcements, oldest first: seat (one-hot), how ("
+                + ", ".join(engine.KINDS) + "), number"),
+        Section("reveal_known", (1,), 0, 1, "1: there was a reveal in this game; the last one follows"),
+        Section("reveal_total", (1,), -1, 1, "its total, clipped"),
+        Section("reveal_bid", (1,), 0, 1, "its number"),
+        Section("reveal_loser", (n,), 0, 1, "1 for the seat that lost it"),
+        Section("reveal_lives", (1,), 0, 1, "lives lost / 2"),
+    ]  # fmt: skip
+    if odds:
+        sections.append(Section("odds", (top,), 0, 1, "P(total >= b) for b = 1, 2, ..., exact, from what the seat sees"))
+    return Layout(sections)
+
+
+def _actions_of(rules: Rules) -> tuple[list[str], dict[str, int]]:
+    """Action names by id, and the first id of each kind of action."""
+    names: list[str] = []
+    first: dict[str, int] = {}
+    others = range(1, rules.num_players)
+    for kind in ("challenge", *VARIANTS):
+        if kind in ("challenge", *rules.variants):
+            first[kind] = len(names)
+            names += [f"{kind}+{k}" for k in others] if kind in ("extra_feather", "next_is") else [kind]
+    first["bid"] = len(names)
+    names += [f"bid_{number}" for number in range(1, rules.max_bid() + 1)]
+    return names, first
+
+
+def _prepare(game: Game, states: NDArray[np.void], options: Mapping[str, Any]) -> NDArray[np.int64]:
+    """Checks reset's options ``starter`` and ``draws``; the draws go into the record."""
+    starter = options.get("starter")
+    first = -1 if starter is None else game.check_seat(starter, "options['starter']")
+    draws = options.get("draws")
+    draws = () if draws is None else draws
+    if isinstance(draws, (str, bytes)) or not hasattr(draws, "__iter__"):
+        raise ValueError(f"options['draws'] must be a list of faces, not {draws!r}")
+    faces = game.config.faces
+    wanted = [str(face) for face in draws]
+    for place, face in enumerate(wanted):
+        if face not in faces:
+            raise ValueError(f"options['draws'][{place}] is {face!r}; the deck has {', '.join(faces)}")
+    if len(wanted) > engine.MAX_DRAWS:
+        raise ValueError(f"options['draws'] has {len(wanted)} faces; at most {engine.MAX_DRAWS} are allowed")
+    states["draws_len"], states["draws_pos"] = len(wanted), 0
+    states["draws"][0, : len(wanted)] = [faces.index(face) for face in wanted]
+    return np.array([first], np.int64)
+
+
+def _failure(game: Game, code: int) -> Exception:
+    face = game.config.faces[-2 - code]
+    return ValueError(f"options['draws']: {face!r} is due now, but none is left in the pile; nothing has changed")
+
+
+def game(*, odds: bool = False, **rules: Any) -> Game:
+    """COYOTE with rules chosen: ``odds`` adds the odds section to observations, the rest goes to ``Rules``."""
+    if not isinstance(odds, (bool, np.bool_)):
+        raise ValueError(f"odds must be True or False, not {odds!r}")
+    chosen = Rules(**rules)
+    names, first = _actions_of(chosen)
+    return Game(
+        name=NAME,
+        maker=game,
+        kwargs=chosen.as_dict() | {"odds": bool(odds)},
+        config=chosen,
+        rules=engine.pack(chosen, bool(odds), first),
+        num_seats=chosen.num_players,
+        layout=layout_of(chosen, bool(odds)),
+        action_names=tuple(names),
+        action_id={name: a for a, name in enumerate(names)},
+        state_dtype=engine.STATE,
+        deal=engine.deal_many,
+        step=engine.step_many,
+        forfeit=engine.forfeit_many,
+        legal_mask=engine.legal_mask_many,
+        observe=engine.observe_many,
+        advance=engine.advance_many,
+        redeal=engine.redeal_many,
+        prepare=_prepare,
+        failure=_failure,
+        check_state=engine.check_state,
+        render_text=render.text,
+        render_image=render.image,
+    )
+
+
+class CoyoteEnv(GameEnv):
+    """COYOTE as a PettingZoo AEC environment; arguments are those of ``Rules``, and ``odds``."""
+
+    metadata: ClassVar[dict[str, Any]] = {  # type: ignore[misc]  # as in GameEnv
+        "name": NAME, "render_modes": ["ansi", "human", "rgb_array"], "is_parallelizable": False, "render_fps": 1,
+    }  # fmt: skip
+
+    def __init__(self, *, illegal_action: str = "raise", render_mode: str | None = None, **kwargs: Any) -> None:
+        super().__init__(game(**kwargs), illegal_action, render_mode)
+
+    def total_distribution(self, seat: int) -> dict[int, float]:
+        """Exact distribution of the total from what ``seat`` knows: total -> probability, totals ascending.
+
+        Its own hidden cards, a `?` draw and the specials are enumerated; cards that counting gives away are known.
+        The cost grows with the number of ways to draw what is hidden: with one `?` in the deck about a millionth of a
+        second, many in a custom deck are slow.
+        """
+        self._seat(self.possible_agents[0])
+        viewer = self.game.check_seat(seat, "seat")
+        live = int(self._states["live"][0])
+        lowest, largest = self.game.config.total_bounds(max(live, 2))
+        probabilities = np.zeros(largest - lowest + 1)
+        engine.seat_distribution(self.game.rules, self._states, viewer, lowest, probabilities)
+        return {lowest + int(t): float(probabilities[t]) for t in np.flatnonzero(probabilities)}
+
+
+def batch(num_tables: int, *, illegal_action: str = "raise", **kwargs: Any) -> Batch:
+    """``num_tables`` tables at once; the same arguments as ``env``, without rendering."""
+    return Batch(game(**kwargs), num_tables, illegal_action)

@@ -1,0 +1,275 @@
+"""The rules of COYOTE as data: editions, decks, and what makes sense of both.
+
+An edition is a set of defaults, never a branch in the engine: every field can be overridden (a "house game").
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from typing import Any
+
+MAX_SEATS = 10
+MAX_FACES = 24
+MAX_CARDS = 128
+# Numbers above this would need an action space that no policy handles; no printed deck comes near (190).
+MAX_NUMBER = 9999
+
+VARIANTS = ("idem", "reverse", "again", "double", "extra_feather", "next_is")
+SPECIALS = ("?", "max0", "max-", "night", "x2")
+
+DECKS: dict[str, dict[str, int]] = {
+    # The Gigamic 2011 box: 22 green, 3 red, 5 blue. No public source gives the split of the greens: assumed.
+    "feathers-30": {
+        **{str(v): 2 for v in range(1, 11)}, "15": 1, "20": 1, "-5": 2, "-10": 1,
+        "?": 1, "max0": 1, "max-": 1, "night": 1, "x2": 1,
+    },
+    # The documented deck of the 2003 and Japanese editions.
+    "classic-36": {
+        **{str(v): 4 for v in range(1, 6)}, "10": 3, "15": 2, "20": 1, "0": 3, "-5": 2, "-10": 1,
+        "night": 1, "x2": 1, "max0": 1, "?": 1,
+    },
+    "mini-4": {"1": 1, "2": 1, "3": 1, "4": 1},
+}  # fmt: skip
+
+RESHUFFLES = ("when_needed", "every_round")
+STARTERS = ("loser", "after_loser")
+STARTERS_IF_OUT = ("winner", "left")
+GAME_ENDS = ("last_standing", "first_loss")
+REWARDS = ("win", "placement", "round")
+
+EDITIONS: dict[str, dict[str, Any]] = {
+    "gigamic-2011": {
+        "num_players": 4, "deck": "feathers-30", "lives": 3, "variants": VARIANTS, "reshuffle": "when_needed",
+        "starter": "loser", "starter_if_out": "winner", "game_end": "last_standing", "reward": "win",
+    },
+    # The smallest game that still bluffs; small enough to be solved exactly.
+    "mini": {
+        "num_players": 2, "deck": "mini-4", "lives": 1, "variants": (), "reshuffle": "every_round",
+        "starter": "loser", "starter_if_out": "left", "game_end": "first_loss", "reward": "win",
+    },
+}  # fmt: skip
+SEATS = {"gigamic-2011": (2, MAX_SEATS), "mini": (2, 3)}
+
+
+def _choice(field: str, value: object, allowed: Iterable[str]) -> str:
+    names = tuple(allowed)
+    if not isinstance(value, str) or value not in names:
+        raise ValueError(f"{field} must be one of {', '.join(map(repr, names))}, not {value!r}")
+    return value
+
+
+def _integer(field: str, value: object, low: int, high: int) -> int:
+    if not hasattr(value, "__index__") or isinstance(value, bool) or not low <= int(value) <= high:
+        raise ValueError(f"{field} must be an integer from {low} to {high}, not {value!r}")
+    return int(value)
+
+
+def _parse_deck(deck: object) -> tuple[tuple[str, int], ...]:
+    """Faces with their counts, numbers ascending first, then the specials: one order for one deck."""
+    if isinstance(deck, str):
+        if deck not in DECKS:
+            raise ValueError(f"deck must be one of {', '.join(map(repr, DECKS))} or {{face: count}}, not {deck!r}")
+        deck = DECKS[deck]
+    if not isinstance(deck, Mapping) or not deck:
+        raise ValueError(f"deck must be a name or {{face: count}} with at least one face, not {deck!r}")
+    counts: dict[str, int] = {}
+    for key, value in deck.items():
+        face = str(key) if isinstance(key, int) and not isinstance(key, bool) else key
+        is_number = isinstance(face, str) and re.fullmatch(r"0|-?[1-9][0-9]?", face) is not None
+        if not is_number and face not in SPECIALS:
+            raise ValueError(
+                f"deck: {key!r} is no face; allowed are numbers from -99 to 99 and {', '.join(map(repr, SPECIALS))}"
+            )
+        if face in counts:
+            raise ValueError(f"deck: face {face!r} is given twice")
+        counts[face] = _integer(f"deck: count of {face!r}", value, 1, MAX_CARDS)
+    if len(counts) > MAX_FACES:
+        raise ValueError(f"deck has {len(counts)} different faces; at most {MAX_FACES} are allowed")
+    if sum(counts.values()) > MAX_CARDS:
+        raise ValueError(f"deck has {sum(counts.values())} cards; at most {MAX_CARDS} are allowed")
+    numbers = sorted((f for f in counts if f not in SPECIALS), key=int)
+    return tuple((f, counts[f]) for f in (*numbers, *(f for f in SPECIALS if f in counts)))
+
+
+def _parse_variants(variants: object) -> tuple[str, ...]:
+    if variants == "all":
+        return VARIANTS
+    if variants == "none":
+        return ()
+    what = f"a subset of {', '.join(map(repr, VARIANTS))}, 'all' or 'none'"
+    if isinstance(variants, (str, bytes)) or not isinstance(variants, Iterable):
+        raise ValueError(f"variants must be {what}, not {variants!r}")
+    names = list(variants)
+    for name in names:
+        if name not in VARIANTS:
+            raise ValueError(f"variants: {name!r} is unknown; allowed is {what}")
+        if names.count(name) > 1:
+            raise ValueError(f"variants: {name!r} is given twice")
+    return tuple(v for v in VARIANTS if v in names)
+
+
+@lru_cache(maxsize=1024)
+def extreme_totals(deck: tuple[tuple[str, int], ...], fewest: int, most: int) -> tuple[int, int]:
+    """(least, largest) total that ``fewest..most`` cards of ``deck`` in play can count, ``?`` draws included.
+
+    Exact (RULES B, "Count"): of the multisets that can lie on the table, the best for each number of specials.
+    ``?`` draws until a card that is none, so ``c`` cards in play of which q are ``?`` end as c cards that are no
+    ``?`` (fewer only where the whole deck lies on the table): ``?`` never changes how many cards count, it only adds
+    ways to get them. So with one ``?`` played, c - 1 worn cards and one drawn count: any c cards that are no ``?``
+    can be on the table anyway, and the ``?`` adds nothing but these.
+    """
+    counts = dict(deck)
+    numbers = [(int(f), n) for f, n in deck if f not in SPECIALS]
+    plain = sorted(numbers + [(0, counts.get("night", 0))], reverse=True)  # night is worth nothing, like a 0
+    solid = sum(counts.values()) - counts.get("?", 0)
+    results: set[int] = set()
+    for cards in range(fewest, most + 1):
+        countable = min(cards, solid)
+        for doubles in range(min(counts.get("x2", 0), countable) + 1):
+            for removed in range(min(counts.get("max0", 0), countable - doubles) + 1):
+                for negated in range(min(counts.get("max-", 0), countable - doubles - removed) + 1):
+                    rest = countable - doubles - removed - negated
+                    for best in (max, min):
+                        total = _best_sum(plain, rest, removed, negated, best)
+                        if total is not None:
+                            results.add(total * 2**doubles)
+    return min(results), max(results)
+
+
+def _best_sum(plain: list[tuple[int, int]], cards: int, removed: int, negated: int, best: Any) -> int | None:
+    """Best sum of exactly ``cards`` number cards (faces descending), of whose greens the ``removed`` highest count
+    0 and the ``negated`` next count negative. None where there are not so many cards."""
+    sums: dict[int, int] = {0: 0}  # cards taken so far -> best sum; greens come first, so taken = greens taken
+    for value, available in plain:
+        grown: dict[int, int] = {}
+        for taken, total in sums.items():
+            for n in range(min(available, cards - taken) + 1):
+                if value > 0:
+                    gone = max(0, min(removed - taken, n))
+                    turned = max(0, min(removed + negated - taken, n) - gone)
+                    added = value * (n - gone - 2 * turned)
+                else:
+                    added = value * n
+                key = taken + n
+                grown[key] = best(grown[key], total + added) if key in grown else total + added
+        sums = grown
+    return sums.get(cards)
+
+
+@dataclass(frozen=True, init=False)
+class Rules:
+    """One table's rules. Fields not given come from the edition (RULES.md F).
+
+    Fields:
+        edition: "gigamic-2011" or "mini".
+        num_players: seats, 2..10 (mini: 2 or 3).
+        deck: name of a deck, or {face: count}; faces are numbers -99..99 and "?", "max0", "max-", "night", "x2".
+        lives: 1..9.
+        variants: subset of the six variant actions, "all" or "none".
+        reshuffle: "when_needed" (the pile is empty) or "every_round".
+        starter: who starts the next round: "loser", or "after_loser" (the next live seat).
+        starter_if_out: who starts if that loser is eliminated: "winner" of the challenge, or "left" (next live seat).
+        game_end: "last_standing", or "first_loss" (over at the first life lost).
+        reward: "win", "placement" or "round" (RULES.md H).
+
+    Raises ValueError naming the field, the value and what is allowed; TypeError for unknown keywords.
+    """
+
+    edition: str
+    num_players: int
+    deck: str | Mapping[str, int]
+    lives: int
+    variants: tuple[str, ...]
+    reshuffle: str
+    starter: str
+    starter_if_out: str
+    game_end: str
+    reward: str
+
+    def __init__(
+        self,
+        edition: str = "gigamic-2011",
+        *,
+        num_players: int | None = None,
+        deck: str | Mapping[Any, int] | None = None,
+        lives: int | None = None,
+        variants: str | Iterable[str] | None = None,
+        reshuffle: str | None = None,
+        starter: str | None = None,
+        starter_if_out: str | None = None,
+        game_end: str | None = None,
+        reward: str | None = None,
+        **unknown: object,
+    ) -> None:
+        if unknown:
+            allowed = ", ".join(f.name for f in fields(self))
+            raise TypeError(f"unknown argument {next(iter(unknown))!r}; the rules have {allowed}")
+        given = {
+            "num_players": num_players, "deck": deck, "lives": lives, "variants": variants, "reshuffle": reshuffle,
+            "starter": starter, "starter_if_out": starter_if_out, "game_end": game_end, "reward": reward,
+        }  # fmt: skip
+        _choice("edition", edition, EDITIONS)
+        value = EDITIONS[edition] | {name: v for name, v in given.items() if v is not None}
+        cards = _parse_deck(value["deck"])
+
+        def put(name: str, checked: object) -> None:
+            object.__setattr__(self, name, checked)
+
+        put("edition", edition)
+        put("num_players", _integer("num_players", value["num_players"], *SEATS[edition]))
+        put("deck", value["deck"] if isinstance(value["deck"], str) else dict(cards))
+        put("lives", _integer("lives", value["lives"], 1, 9))
+        put("variants", _parse_variants(value["variants"]))
+        put("reshuffle", _choice("reshuffle", value["reshuffle"], RESHUFFLES))
+        put("starter", _choice("starter", value["starter"], STARTERS))
+        put("starter_if_out", _choice("starter_if_out", value["starter_if_out"], STARTERS_IF_OUT))
+        put("game_end", _choice("game_end", value["game_end"], GAME_ENDS))
+        put("reward", _choice("reward", value["reward"], REWARDS))
+        put("_cards", cards)
+
+        if self.deck_size < self.num_players:
+            raise ValueError(f"deck has {self.deck_size} cards; {self.num_players} seats need at least as many")
+        for live in range(2, self.num_players + 1):
+            if not 1 <= self.max_bid(live) <= MAX_NUMBER:
+                raise ValueError(
+                    f"deck: its largest total with {live} live seats is {self.max_bid(live)}; "
+                    f"allowed is 1 to {MAX_NUMBER}, so that there is a number to announce"
+                )
+
+    def __hash__(self) -> int:  # a custom deck is a dict, which has no hash of its own
+        return hash((self.edition, self.num_players, self.cards, self.lives, self.variants))
+
+    @property
+    def cards(self) -> tuple[tuple[str, int], ...]:
+        """(face, count) of the deck, numbers ascending, then ``?``, ``max0``, ``max-``, ``night``, ``x2``."""
+        return self._cards  # type: ignore[attr-defined, no-any-return]  # set in __init__; not a field, not compared
+
+    @property
+    def faces(self) -> tuple[str, ...]:
+        return tuple(face for face, _ in self.cards)
+
+    @property
+    def deck_size(self) -> int:
+        return sum(count for _, count in self.cards)
+
+    def total_bounds(self, live: int) -> tuple[int, int]:
+        """(least, largest) total that a round with ``live`` live seats can count."""
+        if not 2 <= live <= self.num_players:
+            raise ValueError(f"live must be from 2 to {self.num_players}, not {live!r}")
+        extra = "extra_feather" in self.variants
+        return extreme_totals(self.cards, live, min(live + extra, self.deck_size))
+
+    def max_bid(self, live: int | None = None) -> int:
+        """Largest legal number with ``live`` live seats (default: all), the largest total there can be (RULES A)."""
+        return self.total_bounds(self.num_players if live is None else live)[1]
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-able keyword arguments that make equal rules."""
+        value = {f.name: getattr(self, f.name) for f in fields(self)}
+        value["variants"] = list(self.variants)
+        if isinstance(self.deck, Mapping):
+            value["deck"] = dict(self.deck)
+        return value
