@@ -1,0 +1,90 @@
+"""The `coyote` command; also `python -m coyote_env`. Each subcommand imports what it needs when it is run."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command line (default: this process's). Returns the exit status: 0, 2 for a usage error, 130 for Ctrl-C."""
+    parser = argparse.ArgumentParser(prog="coyote", description="Matches between policies at tables of COYOTE.")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    _add_match(commands)
+    arguments = parser.parse_args(argv)
+    try:
+        arguments.run(arguments)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+    except (ValueError, TypeError, ImportError, OSError, RuntimeError) as error:  # PolicyError is a RuntimeError
+        print(f"coyote {arguments.command}: error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _add_match(commands: Any) -> None:
+    parser = commands.add_parser(
+        "match",
+        help="play policies against each other and print how often each wins",
+        description="Plays games between policies, one a seat, the seats rotating, and prints how often each wins.",
+    )
+    parser.add_argument("policies", nargs="+", metavar="POLICY", help="a scripted player's name or a checkpoint folder")
+    parser.add_argument("--game", default="coyote_v0", metavar="NAME", help="default: %(default)s")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        type=_assignment,
+        metavar="KEY=VALUE",
+        help="an argument of the game, the value as JSON or plain text, such as edition=mini; repeatable. "
+        "num_players is the number of policies",
+    )
+    parser.add_argument("--games", type=int, default=2_000, metavar="N", help="default: %(default)s")
+    parser.add_argument("--seed", type=int, default=0, metavar="S", help="same seed, same result; default: %(default)s")
+    parser.add_argument("--greedy", action="store_true", help="checkpoints take their best action instead of sampling")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the result there too; the file must not exist")
+    parser.set_defaults(run=_match)
+
+
+def _match(arguments: argparse.Namespace) -> None:
+    from coyote_env.arena import play_match
+    from coyote_env.policies import load_policy, make_game, scripted_names
+
+    kwargs = {"num_players": len(arguments.policies), **dict(arguments.set)}
+    game = make_game(arguments.game, kwargs)
+    scripted = scripted_names(arguments.game)
+    # A name given twice is one policy in two seats: it is loaded once, and asked once a step.
+    loaded = {
+        name: load_policy(name, game, greedy=arguments.greedy and name not in scripted) for name in arguments.policies
+    }
+    if arguments.json is not None and arguments.json.exists():
+        raise ValueError(f"--json {arguments.json}: exists already")
+    show = _progress if sys.stderr.isatty() else None
+    policies = [loaded[name] for name in arguments.policies]
+    result = play_match(game, policies, arguments.games, arguments.seed, progress=show)
+    if show is not None:
+        print("\r\033[K", end="", file=sys.stderr)
+    print(result.table())
+    if arguments.json is not None:
+        with arguments.json.open("x", encoding="utf-8") as file:
+            file.write(result.to_json() + "\n")
+
+
+def _assignment(text: str) -> tuple[str, Any]:
+    """`key=value` with the value as JSON where it is JSON (4, true, ["idem"]), else as text."""
+    key, equals, value = text.partition("=")
+    if not key or not equals:
+        raise argparse.ArgumentTypeError(f"{text!r} is not KEY=VALUE")
+    try:
+        return key, json.loads(value)
+    except ValueError:
+        return key, value
+
+
+def _progress(done: int, total: int) -> None:
+    print(f"\r{done:,} of {total:,} games", end="", file=sys.stderr, flush=True)
