@@ -1,0 +1,312 @@
+"""Speed and memory, measured in one run: ``python -m tests.bench [--repeats N] [--seconds S] [--json]``.
+
+Everything is measured ``repeats`` times in turn (one round measures every line once), so that a machine that is busy
+for a while slows all lines of a round and the ratios hold. Shown are the median and the range over the rounds. Nothing
+here is a test: no figure decides whether anything passes.
+
+What a line means:
+
+- *batch.step*: tables times calls of ``batch.step`` over the time spent in ``batch.step`` alone: the move, reward,
+  dealing again, and the mask and observation of the next seat. The uniformly random legal actions are drawn outside
+  that time.
+- *turns/s*: live turns over the time spent in their ``last()`` and ``step()``. The random legal action is picked
+  between the two, outside that time, in the same way for every environment. ``reset`` and the steps of finished agents
+  are not turns; the time of a ``reset`` is a line of its own.
+- *cold* and *warm start*: the wall time of a new process with an empty, then a filled, folder of compiled kernels.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import importlib
+import json
+import os
+import platform
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+# One core: said before numba or a BLAS is loaded, hence the imports below it.
+for _name in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[_name] = "1"
+
+import numba  # noqa: E402
+import numpy as np  # noqa: E402
+
+from coyote_env import coyote_v0  # noqa: E402
+
+BATCH_SIZES = (1, 64, 4096)
+SUBPROCESS_LIMIT = 300  # seconds after which a start is given up
+
+# All kernels that training needs: engine, batch, exact odds and the scripted players.
+COLD_CODE = """
+import numpy as np
+from coyote_env import coyote_v0
+from coyote_env.policies import load_policy
+coyote_v0.env().reset(seed=0)
+batch = coyote_v0.batch(2)
+batch.reset(seed=0)
+rng = np.random.default_rng(0)
+for name in ("random", "plus-one", "bayes"):
+    policy = load_policy(name, batch.game)
+    batch.step(policy.act(batch.observation, batch.action_mask, rng))
+"""
+WARM_CODE = "from coyote_env import coyote_v0; coyote_v0.env().reset(seed=0)"
+IMPORT_CODE = "from time import perf_counter; t = perf_counter(); import coyote_env; print(perf_counter() - t)"
+
+
+@dataclass
+class Figure:
+    """One line of the table: the values of all rounds, and the target they are held against (``None``: no target)."""
+
+    name: str
+    unit: str
+    target: float | None = None
+    at_least: bool = True  # False: the target is a limit from above
+    values: list[float] = field(default_factory=list)
+    digits: int = 0
+
+    @property
+    def median(self) -> float:
+        """Median over the rounds; NaN when nothing was measured."""
+        return statistics.median(self.values) if self.values else float("nan")
+
+    def row(self) -> tuple[str, str, str, str, str]:
+        """Name, median, range, target and verdict as text."""
+
+        def text(value: float) -> str:
+            return f"{value:,.{self.digits}f}"
+
+        spread = f"{text(min(self.values))} .. {text(max(self.values))}" if len(self.values) > 1 else ""
+        if not self.values:
+            return self.name, "missing", "", "", ""
+        if self.target is None:
+            return self.name, f"{text(self.median)} {self.unit}", spread, "", ""
+        met = self.median >= self.target if self.at_least else self.median <= self.target
+        sign = ">=" if self.at_least else "<="
+        verdict = "met" if met else "MISSED"
+        return self.name, f"{text(self.median)} {self.unit}", spread, f"{sign} {text(self.target)}", verdict
+
+
+@numba.njit  # type: ignore[untyped-decorator, unused-ignore]
+def draw_actions(mask: np.ndarray, state: np.ndarray, out: np.ndarray) -> None:
+    """Draws a uniformly random legal action a row: ``mask`` int8[T, A], ``out`` int64[T], ``state`` uint64[1]."""
+    x = state[0]
+    for i in range(mask.shape[0]):
+        count = 0
+        for a in range(mask.shape[1]):
+            count += mask[i, a]
+        x ^= x << np.uint64(13)
+        x ^= x >> np.uint64(7)
+        x ^= x << np.uint64(17)
+        pick = int(x >> np.uint64(33)) % count
+        for a in range(mask.shape[1]):
+            if mask[i, a]:
+                if pick == 0:
+                    out[i] = a
+                    break
+                pick -= 1
+    state[0] = x
+
+
+def batch_runner(num_tables: int) -> Callable[[float], float]:
+    """Makes a function that plays for so many seconds of ``batch.step`` and returns steps/s."""
+    batch = coyote_v0.batch(num_tables)
+    batch.reset(seed=1)
+    state = np.array([88172645463325252], dtype=np.uint64)
+    actions = np.zeros(num_tables, dtype=np.int64)
+
+    def step() -> float:
+        draw_actions(batch.action_mask, state, actions)
+        start = perf_counter()
+        batch.step(actions)
+        return perf_counter() - start
+
+    for _ in range(200):  # until the tables are at different points of their games
+        step()
+
+    def run(seconds: float) -> float:
+        calls, spent = 0, 0.0
+        while spent < seconds:
+            spent += step()
+            calls += 1
+        return calls * num_tables / spent
+
+    return run
+
+
+def batch_bytes() -> int:
+    """Bytes that one more table takes: record, mask, observation and rewards."""
+    batch = coyote_v0.batch(1)
+    return sum(a.nbytes for a in (batch.states, batch.action_mask, batch.observation, batch.rewards))
+
+
+def aec_runner(env: Any) -> Callable[[float], tuple[float, float]]:
+    """Makes a function that plays an AEC env for so many seconds of turns and returns turns/s and seconds per reset."""
+    chance = random.Random(1).random
+    env.reset(seed=1)
+
+    def run(seconds: float) -> tuple[float, float]:
+        turns, spent, resets, reset_time = 0, 0.0, 0, 0.0
+        while spent < seconds or resets < 3:
+            start = perf_counter()
+            env.reset()
+            reset_time += perf_counter() - start
+            resets += 1
+            while env.agents:
+                start = perf_counter()
+                observation, _, terminated, truncated, _ = env.last()
+                middle = perf_counter()
+                if terminated or truncated:
+                    env.step(None)
+                    continue
+                legal = observation["action_mask"].nonzero()[0]
+                action = int(legal[int(chance() * len(legal))])
+                again = perf_counter()
+                env.step(action)
+                spent += perf_counter() - again + middle - start
+                turns += 1
+        return turns / spent, reset_time / resets
+
+    run(0.05)
+    return run
+
+
+def aec_environments() -> dict[str, Callable[[], Any]]:
+    """The environments to compare by name; one whose packages are not installed is named on stderr and left out."""
+    found: dict[str, Callable[[], Any]] = {
+        "coyote_v0 raw_env": coyote_v0.raw_env,
+        "coyote_v0 env": coyote_v0.env,
+    }
+    for name, module_name in (
+        ("connect_four_v3", "pettingzoo.classic.connect_four.connect_four"),
+        ("leduc_holdem_v4", "pettingzoo.classic.rlcard_envs.leduc_holdem"),
+    ):
+        try:
+            module = importlib.import_module(module_name)
+        except ImportError as error:
+            print(f"bench: {name} is left out: {error}. `make bench` installs what it needs.", file=sys.stderr)
+            continue
+        found[f"{name} raw_env"] = module.raw_env
+        found[f"{name} env"] = module.env
+    return found
+
+
+def process_seconds(code: str, cache: Path) -> tuple[float, str]:
+    """Runs ``code`` in a new process with that folder of compiled kernels; returns wall time in seconds and output."""
+    environ = dict(os.environ, COYOTE_CACHE_DIR=str(cache))
+    start = perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environ, check=True, capture_output=True, text=True, timeout=SUBPROCESS_LIMIT
+    )
+    return perf_counter() - start, done.stdout
+
+
+def measure(repeats: int, seconds: float) -> list[Figure]:
+    """Measures everything; ``seconds`` is the time given to each line of each round."""
+    figures: dict[str, Figure] = {}
+
+    def figure(name: str, unit: str, target: float | None = None, at_least: bool = True, digits: int = 0) -> Figure:
+        return figures.setdefault(name, Figure(name, unit, target, at_least, digits=digits))
+
+    runners = {n: batch_runner(n) for n in BATCH_SIZES}
+    environments = {name: aec_runner(make()) for name, make in aec_environments().items()}
+    for n in BATCH_SIZES:
+        figure(f"batch.step, {n} table{'s' * (n > 1)}", "steps/s", 3e6 if n == 4096 else None)
+    figure("bytes a table", "B", 4096, at_least=False).values.append(float(batch_bytes()))
+    for name in environments:
+        figure(name, "turns/s")
+
+    rounds = []
+    for k in range(repeats):
+        print(f"bench: round {k + 1} of {repeats}", file=sys.stderr, flush=True)
+        for n, run in runners.items():
+            figure(f"batch.step, {n} table{'s' * (n > 1)}", "steps/s").values.append(run(seconds))
+        rates = {}
+        for name, play in environments.items():
+            rates[name], reset = play(seconds)
+            figure(name, "turns/s").values.append(rates[name])
+            figure(f"{name}: reset", "us", digits=1).values.append(reset * 1e6)
+        rounds.append(rates)
+    for face, target in (("raw_env", 3.0), ("env", 8.0)):
+        for other, goal in (("connect_four_v3", target), ("leduc_holdem_v4", None)):
+            if f"{other} {face}" in environments:
+                figure(f"{face}: coyote_v0 / {other}", "times", goal, digits=1).values.extend(
+                    rates[f"coyote_v0 {face}"] / rates[f"{other} {face}"] for rates in rounds
+                )
+
+    print("bench: starts", file=sys.stderr, flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        cache = Path(folder)
+        cold = figure("cold start, all kernels of training", "s", 40, at_least=False, digits=1)
+        cold.values.append(process_seconds(COLD_CODE, cache)[0])
+        warm = figure("warm start to the first reset", "s", 2, at_least=False, digits=2)
+        bare = figure("import coyote_env", "s", 0.5, at_least=False, digits=3)
+        for _ in range(repeats):
+            warm.values.append(process_seconds(WARM_CODE, cache)[0])
+            bare.values.append(float(process_seconds(IMPORT_CODE, cache)[1]))
+    return list(figures.values())
+
+
+def machine() -> dict[str, str]:
+    """Date, processor and versions."""
+    processor = platform.processor() or platform.machine()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        for line in cpuinfo.read_text().splitlines():
+            if line.startswith("model name"):
+                processor = line.partition(":")[2].strip()
+                break
+    return {
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "processor": processor,
+        "cores": str(os.cpu_count()),
+        "load": f"{os.getloadavg()[0]:.1f}",
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "numba": numba.__version__,
+    }
+
+
+def table(figures: list[Figure]) -> str:
+    """The figures as aligned columns."""
+    rows = [("", "median", "range", "target", ""), *(f.row() for f in figures)]
+    widths = [max(len(row[k]) for row in rows) for k in range(5)]
+    lines = []
+    for row in rows:
+        cells = [row[0].ljust(widths[0])] + [row[k].rjust(widths[k]) for k in range(1, 4)] + [row[4]]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Entry point."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--repeats", type=int, default=5, help="rounds (default 5)")
+    parser.add_argument("--seconds", type=float, default=0.5, help="time of each line in each round (default 0.5)")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    args = parser.parse_args(argv)
+    if args.repeats < 1 or args.seconds <= 0:
+        parser.error(f"--repeats must be at least 1 and --seconds positive, got {args.repeats} and {args.seconds}")
+    about = machine()
+    figures = measure(args.repeats, args.seconds)
+    if args.json:
+        keys = ("name", "unit", "median", "values", "target", "at_least")
+        content = [{key: getattr(f, key) for key in keys} for f in figures]
+        print(json.dumps({"machine": about, "figures": content}, indent=1))
+    else:
+        print(", ".join(f"{k} {v}" for k, v in about.items()))
+        print("4 seats, edition gigamic-2011, all variants, one core\n")
+        print(table(figures))
+
+
+if __name__ == "__main__":
+    main()
