@@ -52,7 +52,7 @@ RULES = record_dtype(
         ("first_loss", "u1"),  # game_end == "first_loss"
         ("reward", "u1"),  # WIN, PLACEMENT or ROUND
         ("odds", "u1"),  # 1 = the observation ends with the odds section
-        ("value", "i1", (MAX_FACES,)),  # what a number counts; 0 for specials
+        ("value", "i4", (MAX_FACES,)),  # what a number counts; 0 for specials
         ("kind", "i1", (MAX_FACES,)),  # NUMBER, DRAW, ...
         ("count", "u1", (MAX_FACES,)),  # cards of each face in the deck
         ("max_bid", "i2", (MAX_SEATS + 1,)),  # by number of live seats
@@ -302,23 +302,22 @@ def deal(rules: Any, states: Any, i: int, starter: int) -> int:
 
 @njit()
 def count_cards(rules: Any, cards: Any) -> int:
-    """B "Count", steps 2 to 5: the total of the faces in play, ``cards[f]`` of each; `?` counts nothing itself."""
+    """B "Count", steps 2 to 5: the total of the faces in play, ``cards[f]`` of each, int32; `?` counts nothing itself."""
     r = rules[0]
-    total = 0
+    total = np.int64(0)
+    for f in range(MAX_FACES):  # a fixed length, so that it is vectorised; specials and unused faces are worth 0
+        total += cards[f] * r["value"][f]
     removed = 0
     negated = 0
     doubles = 0
-    for f in range(r["num_faces"]):
-        n = np.int64(cards[f])
+    for f in range(r["num_numbers"], r["num_faces"]):
         kind = r["kind"][f]
-        if kind == NUMBER:
-            total += n * r["value"][f]
-        elif kind == MAX0:
-            removed += n
+        if kind == MAX0:
+            removed = np.int64(cards[f])
         elif kind == MAX_MINUS:
-            negated += n
+            negated = np.int64(cards[f])
         elif kind == X2:
-            doubles += n
+            doubles = np.int64(cards[f])
     f = np.int64(r["num_numbers"]) - 1
     while removed + negated > 0 and f >= 0 and r["value"][f] > 0:  # greens, from the highest
         n = np.int64(cards[f])
@@ -346,7 +345,7 @@ def settle(rules: Any, states: Any, i: int, rewards: Any) -> int:
     s = states[i]
     r = rules[0]
     n = np.int64(r["num_players"])
-    table = np.zeros(MAX_FACES, np.int64)
+    table = np.zeros(MAX_FACES, np.int32)
     pending = 0
     for seat in range(n):
         for c in range(s["num_cards"][seat]):
@@ -546,8 +545,7 @@ def legal_mask(rules: Any, states: Any, i: int, mask: Any) -> None:
     phase = s["phase"]
     bid = np.int64(s["bid"])
     cap = np.int64(r["max_bid"][s["live"]])
-    for number in range(bid + 1, cap + 1):
-        mask[ids[BID] + number - 1] = 1
+    mask[ids[BID] + bid : ids[BID] + max(cap, bid)] = 1
     if s["refused"] > bid:
         mask[ids[BID] + s["refused"] - 1] = 0
     declared = s["declared_double"] == 1 or s["declared_feather"] >= 0 or s["declared_next"] >= 0
@@ -593,29 +591,36 @@ def legal_mask(rules: Any, states: Any, i: int, mask: Any) -> None:
 
 @njit()
 def knowledge(rules: Any, states: Any, i: int, viewer: int, known: Any, deduced: Any, pool: Any) -> int:
-    """What ``viewer`` knows of the cards, by face, int64 (MAX_FACES,) each.
+    """What ``viewer`` knows of the cards, by face, int32 (MAX_FACES,) each.
 
-    ``known``: worn by others, for the viewer to see. ``deduced``: its own card where counting tells it, because it was
-    dealt before the pile ran out in this round. ``pool``: what its other hidden cards and the pile are made of.
-    Returns how many hidden cards come from ``pool``. None of it reads the viewer's own cards.
+    ``known``: worn by others, for the viewer to see. ``pool``: what its hidden cards and the pile are made of; which
+    of them it wears makes no difference to the sum. ``deduced``: its own card where counting tells it, because it was
+    dealt before the pile ran out in this round; that card is then not in the pool.
+    Returns how many hidden cards come from ``pool``.
     """
     s = states[i]
     r = rules[0]
-    old = s["old"][viewer] == 1
+    hidden = np.int64(s["num_cards"][viewer])
+    known[:] = 0
     for f in range(MAX_FACES):
-        known[f] = 0
-        deduced[f] = np.int64(s["start_pile"][f]) if old else 0
+        pool[f] = s["pile"][f]
     for seat in range(r["num_players"]):
         if seat != viewer:
             for c in range(s["num_cards"][seat]):
-                face = s["cards"][seat, c]
-                known[face] += 1
-                if old and c == 0 and s["old"][seat] == 1:
-                    deduced[face] -= 1
-    for f in range(r["num_faces"]):
+                known[s["cards"][seat, c]] += 1
+    if s["old"][viewer] == 0:
+        for c in range(hidden):
+            pool[s["cards"][viewer, c]] += 1
+        return hidden
+    # What was in the pile before this deal and is worn by nobody else from that time.
+    for f in range(MAX_FACES):
+        deduced[f] = s["start_pile"][f]
+    for seat in range(r["num_players"]):
+        if seat != viewer and s["old"][seat] == 1:
+            deduced[s["cards"][seat, 0]] -= 1
+    for f in range(MAX_FACES):
         pool[f] = np.int64(r["count"][f]) - s["discard"][f] - s["drawn"][f] - known[f] - deduced[f]
-    hidden = np.int64(s["num_cards"][viewer])
-    return hidden - 1 if old else hidden
+    return hidden - 1
 
 
 @njit()
@@ -625,7 +630,7 @@ def total_distribution(
     """Exact distribution of the total: ``probabilities[t - lowest] += P(total = t)``, t clipped to the array.
 
     ``known``: faces in play for sure. ``hidden``: cards in play from ``pool``. ``refill``: the discards, which become
-    the pile if ``pool`` runs out. All int64 (MAX_FACES,).
+    the pile if ``pool`` runs out. All int32 (MAX_FACES,).
 
     A `?` draws until a card that is none (B 1). So with q `?` in sight, hidden + q cards that are no `?` join the
     known ones, and they are a uniform sample without replacement of those in the pool: which `?` came between them
@@ -633,10 +638,10 @@ def total_distribution(
     """
     r = rules[0]
     faces = np.int64(r["num_faces"])
-    table = np.zeros(MAX_FACES, np.int64)
-    source = np.zeros(MAX_FACES, np.int64)
-    need = hidden
-    solid = 0
+    table = np.zeros(MAX_FACES, np.int32)
+    source = np.zeros(MAX_FACES, np.int32)
+    need = np.int64(hidden)
+    solid = np.int64(0)
     for f in range(faces):
         table[f] = known[f]
         if r["kind"][f] == DRAW:
@@ -669,39 +674,53 @@ def total_distribution(
     depth = 0
     face = 0
     while True:
-        while face < faces and source[face] == 0:
-            face += 1
-        if face == faces:
-            depth -= 1
-            if depth < 0:
-                return
-            face = chosen[depth]
-            source[face] += 1
-            table[face] -= 1
-            face += 1
-            continue
         before = weight[depth - 1] if depth > 0 else 1.0
-        again = multiple[depth - 1] + 1 if depth > 0 and chosen[depth - 1] == face else 1
-        # P(multiset + face) = P(multiset) * (cards left of the face / cards left) * (orders it can come in)
-        w = before * source[face] / (solid - depth) * (depth + 1) / again
-        if depth == need - 1:
-            table[face] += 1
-            slot = count_cards(rules, table) - lowest
-            probabilities[min(max(slot, 0), last)] += w
-            table[face] -= 1
-            face += 1
+        if depth < need - 1:
+            while face < faces and source[face] == 0:
+                face += 1
+            if face < faces:
+                again = multiple[depth - 1] + 1 if depth > 0 and chosen[depth - 1] == face else 1
+                # P(multiset + face) = P(multiset) * (cards left of the face / cards left) * (orders it can come in)
+                weight[depth] = before * source[face] / (solid - depth) * (depth + 1) / again
+                chosen[depth], multiple[depth] = face, again
+                source[face] -= 1
+                table[face] += 1
+                depth += 1
+                continue
         else:
-            chosen[depth], weight[depth], multiple[depth] = face, w, again
-            source[face] -= 1
-            table[face] += 1
-            depth += 1
+            base = count_cards(rules, table)
+            factor = 1  # what a further number adds, times its value; 0 where max0 or max- make it depend on the others
+            for f in range(r["num_numbers"], faces):
+                if r["kind"][f] == X2:
+                    factor <<= table[f]
+                elif (r["kind"][f] == MAX0 or r["kind"][f] == MAX_MINUS) and table[f] > 0:
+                    factor = 0
+            for f in range(face, faces):
+                if source[f] == 0:
+                    continue
+                again = multiple[depth - 1] + 1 if depth > 0 and chosen[depth - 1] == f else 1
+                if factor > 0 and r["kind"][f] == NUMBER:
+                    total = base + factor * r["value"][f]
+                else:
+                    table[f] += 1
+                    total = count_cards(rules, table)
+                    table[f] -= 1
+                slot = min(max(total - lowest, 0), last)
+                probabilities[slot] += before * source[f] / (solid - depth) * need / again
+        depth -= 1
+        if depth < 0:
+            return
+        face = chosen[depth]
+        source[face] += 1
+        table[face] -= 1
+        face += 1
 
 
 @njit()
 def observe(rules: Any, states: Any, i: int, viewer: int, all_seen: bool, scratch: Any, out: Any) -> int:
     """Writes what ``viewer`` may know into ``out``, float32 (L,), section by section as in env.layout_of.
 
-    ``all_seen``: show every card (the global state). ``scratch``: int64 (4, MAX_FACES) to work in, since allocating it
+    ``all_seen``: show every card (the global state). ``scratch``: int32 (4, MAX_FACES) to work in, since allocating it
     here would cost a tenth of the step. Returns the number of floats written.
     """
     s = states[i]
@@ -713,15 +732,15 @@ def observe(rules: Any, states: Any, i: int, viewer: int, all_seen: bool, scratc
     running = s["over"] == 0
     known, deduced, pool = scratch[0], scratch[1], scratch[2]
     hidden = knowledge(rules, states, i, viewer, known, deduced, pool)
+    num_hidden = np.int64(s["num_cards"][viewer])
     if all_seen or not running:
-        for c in range(s["num_cards"][viewer]):
+        for c in range(num_hidden):
             face = s["cards"][viewer, c]
             known[face] += 1
             out[3 * n + face] += 1.0
         for f in range(faces):
-            deduced[f] = 0
             pool[f] = s["pile"][f]
-        hidden = 0
+        hidden = num_hidden = 0
 
     # Sections of one number a seat, own seat first: the names say where they start.
     live_at, lives_at, cards_at = n, 2 * n, 3 * n
@@ -729,7 +748,9 @@ def observe(rules: Any, states: Any, i: int, viewer: int, all_seen: bool, scratc
     at = num_cards_at + n
     for f in range(faces):
         out[at + f] = pool[f] * r["per_face"][f]
-        out[at + faces + f] = deduced[f]
+    if hidden < num_hidden:
+        for f in range(faces):
+            out[at + faces + f] = deduced[f]
     at += 2 * faces
     out[at] = s["pile_size"] * r["per_card"]
     out[at + 1] = s["bid"] * per_bid
@@ -797,7 +818,8 @@ def observe(rules: Any, states: Any, i: int, viewer: int, all_seen: bool, scratc
         size = np.int64(r["max_bid"][n])
         refill = scratch[3]
         for f in range(faces):
-            known[f] += deduced[f]
+            if hidden < num_hidden:
+                known[f] += deduced[f]
             refill[f] = s["discard"][f]
             if not running:  # the reveal is done: what `?` drew lies on the table, and it draws no more
                 known[f] = 0 if r["kind"][f] == DRAW else known[f] + s["drawn"][f]
@@ -815,9 +837,9 @@ def observe(rules: Any, states: Any, i: int, viewer: int, all_seen: bool, scratc
 def redeal(rules: Any, states: Any, i: int, viewer: int, seed: Any) -> None:
     """Draws anew, from ``seed``, what ``viewer`` cannot know: its own cards from its pool, and all future chance."""
     s = states[i]
-    known = np.zeros(MAX_FACES, np.int64)
-    deduced = np.zeros(MAX_FACES, np.int64)
-    pool = np.zeros(MAX_FACES, np.int64)
+    known = np.zeros(MAX_FACES, np.int32)
+    deduced = np.zeros(MAX_FACES, np.int32)
+    pool = np.zeros(MAX_FACES, np.int32)
     hidden = knowledge(rules, states, i, viewer, known, deduced, pool)
     s["seed"], s["game"], s["draws_len"], s["draws_pos"] = seed, 0, 0, 0
     s["rng"] = key(key(seed, 0), 0)
@@ -845,7 +867,7 @@ _rules = types.Array(numba.from_dtype(RULES), 1, "C", readonly=True)
 _states = types.Array(numba.from_dtype(STATE), 1, "C")
 _ints, _mask = types.int64[::1], types.int8[:, ::1]
 _obs, _money, _flags = types.float32[:, ::1], types.float64[:, ::1], types.boolean[::1]
-_faces, _probs = types.int64[::1], types.float64[::1]
+_probs = types.float64[::1]
 
 
 @njit(types.int64(_rules, _states, _ints, _ints))
@@ -887,7 +909,7 @@ def legal_mask_many(rules: Any, states: Any, masks: Any) -> None:
 def observe_many(rules: Any, states: Any, seats: Any, all_seen: Any, observations: Any) -> int:
     """Observation of ``seats[i]`` at each table. Returns the floats written per table."""
     size = 0
-    scratch = np.zeros((4, MAX_FACES), np.int64)
+    scratch = np.zeros((4, MAX_FACES), np.int32)
     for i in range(len(states)):
         size = observe(rules, states, i, seats[i], all_seen, scratch, observations[i])
     return size
@@ -914,7 +936,7 @@ def advance_many(
     for i in range(len(states)):
         if actions[i] < 0 or actions[i] >= size or (masks[i, actions[i]] == 0 and not forfeits):
             return i
-    scratch = np.zeros((4, MAX_FACES), np.int64)
+    scratch = np.zeros((4, MAX_FACES), np.int32)
     for i in range(len(states)):
         rewards[i, :] = 0.0
         if masks[i, actions[i]] == 0:
@@ -939,10 +961,10 @@ def redeal_many(rules: Any, states: Any, seats: Any, seed: Any) -> None:
 @njit(types.void(_rules, _states, types.int64, types.int64, _probs))
 def seat_distribution(rules: Any, states: Any, viewer: Any, lowest: Any, probabilities: Any) -> None:
     """total_distribution from what ``viewer`` at the first table knows."""
-    known = np.zeros(MAX_FACES, np.int64)
-    deduced = np.zeros(MAX_FACES, np.int64)
-    pool = np.zeros(MAX_FACES, np.int64)
-    refill = np.zeros(MAX_FACES, np.int64)
+    known = np.zeros(MAX_FACES, np.int32)
+    deduced = np.zeros(MAX_FACES, np.int32)
+    pool = np.zeros(MAX_FACES, np.int32)
+    refill = np.zeros(MAX_FACES, np.int32)
     hidden = knowledge(rules, states, 0, viewer, known, deduced, pool)
     for f in range(rules[0]["num_faces"]):
         known[f] += deduced[f]

@@ -108,12 +108,12 @@ class CheckpointPolicy:
     ) -> npt.NDArray[np.float64]:
         """float64[B, A] over the temperature, shifted so that each row's largest is 0; -inf where illegal."""
         observation, legal = np.asarray(observation), np.asarray(action_mask) != 0
-        for what, array, width in (
-            ("observation", observation, self._file.observation_size),
-            ("action_mask", legal, self._file.num_actions),
-        ):
-            if array.ndim != 2 or array.shape[1] != width or len(array) != len(observation):
-                raise ValueError(f"policy {self.name!r}: {what} of shape {array.shape}; needed: (rows, {width})")
+        width = self._file.observation_size
+        if observation.ndim != 2 or observation.shape[1] != width:
+            raise ValueError(f"policy {self.name!r}: observation of shape {observation.shape}; needed: (rows, {width})")
+        needed = (len(observation), self._file.num_actions)
+        if legal.shape != needed:
+            raise ValueError(f"policy {self.name!r}: action_mask of shape {legal.shape}; needed: {needed}")
         empty = ~legal.any(axis=1)
         if empty.any():
             raise ValueError(f"policy {self.name!r}: row {int(empty.argmax())} of action_mask has no legal action")
