@@ -1,25 +1,483 @@
-"""COYOTE as text and as a picture."""
+"""COYOTE for people: the table as plain text, and as a picture.
+
+Both show what one seat may see (``viewer``), or every card (None). What a seat knows about hidden cards is read from
+its own observation, so that a rendering can tell nothing that an observation does not.
+"""
 
 from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import itertools
+import math
+import textwrap
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.game import Game
+from . import engine
+from .rules import VARIANTS
+
+WIDTH = 100  # columns of the text
+_GLUE = "\u00a0"  # a space at which no line is broken; a plain one in the end
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# What both renderings say
+
+
+def _named(seat: int) -> str:
+    return f"player_{seat}"
+
+
+def _pack(names: Iterable[str]) -> list[str]:
+    """Action names with runs of numbers drawn together: "bid_7..110", "next_is+2..3"."""
+    packed: list[str] = []
+    run = ("", 0, 0)  # stem, first and last number
+    for name in [*names, ""]:
+        cut = max(name.rfind("_"), name.rfind("+")) + 1
+        number = int(name[cut:]) if cut and name[cut:].isdigit() else None
+        if number is not None and (name[:cut], number - 1) == (run[0], run[2]):
+            run = (run[0], run[1], number)
+            continue
+        if run[0]:
+            packed.append(run[0] + (str(run[1]) if run[1] == run[2] else f"{run[1]}..{run[2]}"))
+        run = (name[:cut], number, number) if number is not None else ("", 0, 0)
+        if number is None and name:
+            packed.append(name)
+    return packed
+
+
+def _legal(game: Game, states: NDArray[np.void]) -> list[str]:
+    """What the seat to move may do, packed."""
+    mask = np.zeros((1, game.num_actions), np.int8)
+    game.legal_mask(game.rules, states, mask)
+    return _pack(game.action_names[a] for a in np.flatnonzero(mask[0]))
+
+
+def _faces(game: Game, counts: Sequence[float] | NDArray[Any]) -> str:
+    """Faces with how often they are there: "-5 (2), 7, x2"."""
+    parts = [
+        face if round(float(n)) == 1 else f"{face}{_GLUE}({round(float(n))})"
+        for face, n in zip(game.config.faces, counts, strict=False)
+        if n > 0.5
+    ]
+    return ", ".join(parts) if parts else "none"
+
+
+class _View:
+    """What ``viewer`` may see of a table."""
+
+    def __init__(self, game: Game, states: NDArray[np.void], viewer: int | None) -> None:
+        self.game, self.viewer = game, viewer
+        self.s = s = states[0]
+        self.n = game.num_seats
+        self.over = bool(s["over"])
+        self.seat = int(s["seat"])
+        self.announcer = int(s["announcer"])
+        self.bid = int(s["bid"])
+        observation = np.zeros((1, game.layout.size), np.float32)
+        seats = np.array([0 if viewer is None else viewer], np.int64)
+        game.observe(game.rules, states, seats, viewer is None, observation)
+        self.hides = viewer is not None and not self.over and int(s["num_cards"][viewer]) > 0
+        counts = np.array([count for _, count in game.config.cards])
+        self.unseen = game.layout.view(observation[0], "unseen") * counts
+        self.deduced = game.layout.view(observation[0], "deduced")
+
+    def worn(self, seat: int) -> list[str]:
+        """Faces that a seat wears; "hidden" where the viewer cannot see them."""
+        wearing = int(self.s["num_cards"][seat])
+        faces = self.game.config.faces
+        if self.hides and seat == self.viewer:
+            told = [f"hidden, must be {faces[f]}" for f in np.flatnonzero(self.deduced)]
+            return told + ["hidden"] * (wearing - len(told))
+        return [faces[card] for card in self.s["cards"][seat, :wearing]]
+
+    def announcements(self) -> list[tuple[int, str, int]]:
+        """(seat, kind, number) of the round's last announcements, oldest first."""
+        made = int(self.s["history_len"])
+        slots = [k % engine.HISTORY for k in range(max(0, made - engine.HISTORY), made)]
+        seats, kinds, bids = self.s["history_seat"], self.s["history_kind"], self.s["history_bid"]
+        return [(int(seats[k]), engine.KINDS[kinds[k]], int(bids[k])) for k in slots]
+
+    def declared(self) -> list[str]:
+        """Modifiers declared in this turn, whose number is still to come."""
+        s = self.s
+        parts = ["double"] if s["declared_double"] else []
+        if s["declared_feather"] >= 0:
+            parts.append(f"extra_feather for {_named(s['declared_feather'])}")
+        if s["declared_next"] >= 0:
+            parts.append(f"next_is {_named(s['declared_next'])}")
+        return parts
+
+    def unused(self) -> list[str]:
+        """Variants that the table can still use in this round."""
+        return [
+            v for v, gone in zip(VARIANTS, self.s["used"], strict=True) if v in self.game.config.variants and not gone
+        ]
+
+    def demand(self) -> str | None:
+        """Who must give which number, where somebody must."""
+        s = self.s
+        phase = engine.PHASES[s["phase"]]
+        if phase == "again_number":
+            return (
+                f"{_named(s['waiting'])} refused {s['refused']} (again): {_named(self.seat)} must give another number "
+                f"above {self.bid}"
+            )
+        if phase == "reverse_number":
+            return (
+                f"{_named(s['waiting'])} turned the order (reverse): {_named(self.seat)} must raise its own {self.bid}"
+            )
+        if phase == "after_again":
+            return f"{_named(self.seat)} refused a number (again): now it must raise or challenge"
+        return None
+
+    def reveal(self) -> str | None:
+        """The last reveal in a sentence."""
+        s = self.s
+        if s["reveal_loser"] < 0:
+            return None
+        loser, winner, lost = int(s["reveal_loser"]), int(s["reveal_winner"]), int(s["reveal_lives"])
+        announcer, challenger = (winner, loser) if s["reveal_total"] >= s["reveal_bid"] else (loser, winner)
+        end = " and is out" if s["out"][loser] else ""
+        return (
+            f"{_named(announcer)} said {s['reveal_bid']}, {_named(challenger)} challenged, the cards made "
+            f"{s['reveal_total']}: {_named(loser)} lost {lost} {'life' if lost == 1 else 'lives'}{end}"
+        )
+
+    def forfeited(self) -> bool:
+        """Whether an illegal action ended the game: no reveal then ended it."""
+        if self.game.config.game_end == "first_loss":
+            return self.over and self.s["reveal_loser"] < 0
+        return self.over and self.s["live"] > 1
+
+    def ending(self) -> str:
+        """How the game ended."""
+        if self.forfeited():
+            return f"{_named(self.seat)} forfeited by an illegal action"
+        if self.game.config.game_end == "first_loss":
+            return f"{_named(self.s['reveal_loser'])} lost, the others won"
+        winner = int(np.flatnonzero(self.s["out"][: self.n] == 0)[0])
+        return f"{_named(winner)} won, the last one standing"
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Text
 
 
 def text(game: Game, states: NDArray[np.void], viewer: int | None) -> str:
-    """The table for people to read, as ``viewer`` sees it (None: all cards)."""
-    s = states[0]
-    faces = game.config.faces
-    lines = [f"round {s['round']}, {s['live']} live, pile {s['pile_size']}, bid {s['bid']}"]
-    for seat in range(game.num_seats):
-        hidden = seat == viewer and not s["over"]
-        worn = ["hidden" if hidden else faces[c] for c in s["cards"][seat, : s["num_cards"][seat]]]
-        lines.append(f"seat {seat}: lives {s['lives'][seat]}, wears {' '.join(worn)}")
-    return "\n".join(lines)
+    """The table for people to read, as ``viewer`` sees it (None: every card).
+
+    Plain text without colour codes, lines of at most ``WIDTH`` columns where names allow it, no line break at the end.
+    ``states``: one record, shape (1,).
+    """
+    view = _View(game, states, viewer)
+    s, n = view.s, view.n
+    right = "every card shown" if viewer is None else f"as {_named(viewer)} sees it"
+    left = f"COYOTE {game.config.edition}, round {s['round']}, {s['live']} of {n} seats live"
+    if view.over:
+        left = f"COYOTE {game.config.edition}, over after round {s['round']}"
+    lines = [f"{left:<{WIDTH - len(right)}}{right}", ""]
+
+    rows = [("", "seat", "lives", "wears", "said", "")]
+    for seat in range(n):
+        marks = []
+        if seat == viewer:
+            marks.append("you")
+        if seat == view.announcer and not view.over:
+            marks.append(f"{view.bid} stands" + (", doubled" if s["double"] else ""))
+        if view.over:
+            marks.append(f"return {float(s['returns'][seat]):+.3g}")
+        lives = "out" if s["out"][seat] else "*" * s["lives"][seat] + "." * (game.config.lives - s["lives"][seat])
+        said = str(s["last_bid"][seat]) if s["last_bid"][seat] else "-"
+        mover = "->" if seat == view.seat and not view.over else ""
+        worn = " + ".join(view.worn(seat)) or "-"
+        rows.append((mover, _named(seat), lives, worn, said, ", ".join(marks)))
+    widths = [max(len(row[column]) for row in rows) for column in range(6)]
+    lines += [("  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True))).rstrip() for row in rows]
+    lines.append("")
+
+    def say(label: str, sentence: str) -> None:
+        lines.extend(
+            textwrap.wrap(
+                sentence, WIDTH, initial_indent=f"{label:<13}", subsequent_indent=" " * 13,
+                break_on_hyphens=False, break_long_words=False,
+            )
+        )  # fmt: skip
+
+    made = view.announcements()
+    if made:
+        shown = [
+            f"{_named(seat)}{_GLUE}{number}" + ("" if how == "raise" else f"{_GLUE}({how})")
+            for seat, how, number in made
+        ]
+        missing = int(s["history_len"]) - len(made)
+        say("announced", ", ".join(([f"({missing} before)"] if missing else []) + shown))
+    if view.over:
+        if s["drawn"].any():
+            say("drawn by ?", _faces(game, s["drawn"]))
+    else:
+        if s["double"]:
+            say("double", f"whoever loses a challenge of {view.bid} made now loses 2 lives")
+        demand = view.demand()
+        if demand:
+            say("demanded", demand)
+        declared = view.declared()
+        if declared:
+            say("declared", ", ".join(declared) + "; the number is to come")
+        say("to move", f"{_named(view.seat)}: {', '.join(_legal(game, states))}")
+        say("order", "clockwise" if s["direction"] > 0 else "counter-clockwise, turned by reverse")
+        if game.config.variants:
+            say("unused", ", ".join(view.unused()) or "no variant is left this round")
+    pile = f"{s['pile_size']} of {game.config.deck_size} cards"
+    say("pile", f"{pile}: {_faces(game, view.unseen)}" if viewer is None or not view.hides else pile)
+    if view.hides:
+        unknown = round(float(view.unseen.sum()))
+        say("unseen", f"{unknown} cards, {_named(viewer or 0)}'s own among them: {_faces(game, view.unseen)}")
+    say("discards", _faces(game, s["discard"]))
+    reveal = view.reveal()
+    if reveal:
+        say("last reveal", reveal)
+    if view.over:
+        say("the end", view.ending())
+    return "\n".join(lines).replace(_GLUE, " ")
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Picture
+
+SIZE = (1000, 790)  # width and height of the picture
+_SCALE = 2  # drawn this much larger and shrunk: edges are smooth on any version of pygame
+
+_FLOOR, _RIM, _FELT, _INK = (34, 30, 38), (94, 62, 40), (52, 96, 78), (24, 24, 28)
+_PAPER, _PALE, _GOLD, _DIM = (250, 246, 236), (214, 224, 216), (244, 196, 84), (150, 170, 158)
+# Cards by what is printed on them, in the colours of the 2011 box.
+_GREEN, _RED, _BLUE, _SAND, _BACK = (58, 140, 72), (190, 58, 50), (48, 98, 168), (150, 134, 104), (112, 78, 128)
+
+
+def _pygame() -> Any:
+    """pygame, for drawing on surfaces in memory: no display is opened, nothing of SDL is configured."""
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):  # it greets on import
+            pygame = importlib.import_module("pygame")
+            importlib.import_module("pygame.font")
+    except ImportError as error:
+        raise ImportError(
+            'render_mode="rgb_array" draws with pygame, which is not installed: pip install "coyote-env[render]"'
+        ) from error
+    return pygame
+
+
+class _Canvas:
+    """A surface in memory, in units of the finished picture."""
+
+    def __init__(self) -> None:
+        self.pygame = _pygame()
+        self.pygame.font.init()
+        self.surface = self.pygame.Surface((SIZE[0] * _SCALE, SIZE[1] * _SCALE))
+        self.fonts: dict[int, Any] = {}
+
+    def font(self, size: int) -> Any:
+        if size not in self.fonts:
+            self.fonts[size] = self.pygame.font.Font(None, size * _SCALE)
+        return self.fonts[size]
+
+    def width(self, words: str, size: int) -> float:
+        return float(self.font(size).size(words)[0] / _SCALE)
+
+    def ellipse(self, color: tuple[int, ...], center: tuple[float, float], radii: tuple[float, float]) -> None:
+        (x, y), (a, b) = center, radii
+        box = [round(v * _SCALE) for v in (x - a, y - b, 2 * a, 2 * b)]
+        self.pygame.draw.ellipse(self.surface, color, box)
+
+    def box(
+        self, color: tuple[int, ...], center: tuple[float, float], size: tuple[float, float], round_by: float = 8
+    ) -> None:
+        (x, y), (w, h) = center, size
+        rect = self.pygame.Rect(*[round(v * _SCALE) for v in (x - w / 2, y - h / 2, w, h)])
+        self.pygame.draw.rect(self.surface, color, rect, border_radius=round(round_by * _SCALE))
+
+    def polygon(self, color: tuple[int, ...], points: Iterable[tuple[float, float]]) -> None:
+        self.pygame.draw.polygon(self.surface, color, [(x * _SCALE, y * _SCALE) for x, y in points])
+
+    def line(self, color: tuple[int, ...], a: tuple[float, float], b: tuple[float, float], width: float) -> None:
+        ends = [tuple(v * _SCALE for v in point) for point in (a, b)]
+        self.pygame.draw.line(self.surface, color, *ends, round(width * _SCALE))
+
+    def write(
+        self, words: str, at: tuple[float, float], size: int, color: tuple[int, ...] = _PAPER, align: str = "center"
+    ) -> None:
+        while size > 8 and self.width(words, size) > SIZE[0] - 36:
+            size -= 1
+        image = self.font(size).render(words, True, color)
+        anchor = {"center": "center", "left": "midleft", "right": "midright"}[align]
+        self.surface.blit(image, image.get_rect(**{anchor: [round(v * _SCALE) for v in at]}))
+
+    def pixels(self) -> NDArray[np.uint8]:
+        """uint8 (H, W, 3)."""
+        small = self.pygame.transform.smoothscale(self.surface, SIZE)
+        flat = np.frombuffer(self.pygame.image.tobytes(small, "RGB"), np.uint8)
+        return flat.reshape(SIZE[1], SIZE[0], 3).copy()
+
+
+def _card(canvas: _Canvas, at: tuple[float, float], face: str, width: float, face_up: bool = True) -> None:
+    height = width * 1.4
+    x, y = at
+    canvas.box(_INK, (x + 1.5, y + 2), (width, height))
+    canvas.box(_PAPER, at, (width, height))
+    if not face_up:
+        canvas.box(_BACK, at, (width - 7, height - 7), 6)
+        if face:
+            canvas.write(face, at, round(width * 0.66), _PAPER)
+        return
+    try:
+        number = int(face)
+        color = _GREEN if number > 0 else _RED if number < 0 else _SAND
+    except ValueError:
+        color = _BLUE
+    canvas.box(color, at, (width - 7, height - 7), 6)
+    size = round(width * (0.86, 0.86, 0.62, 0.44, 0.36)[len(face) - 1])
+    canvas.write(face, at, size)
+
+
+def _feather(canvas: _Canvas, at: tuple[float, float], left: bool) -> None:
+    """One life: a feather, or a grey one where it is lost."""
+    x, y = at
+    quill, vane = ((236, 230, 214), (226, 148, 62)) if left else ((112, 140, 126), (82, 116, 102))
+    outline = [(x, y - 11), (x + 5, y - 5), (x + 5, y + 3), (x, y + 8), (x - 5, y + 3), (x - 5, y - 5)]
+    canvas.polygon(vane, outline)
+    canvas.line(quill, (x, y - 8), (x, y + 13), 1.5)
 
 
 def image(game: Game, states: NDArray[np.void], viewer: int | None) -> NDArray[np.uint8]:
-    """The table as a picture, uint8 (H, W, 3)."""
-    raise NotImplementedError
+    """The table as a picture, uint8 (H, W, 3), as ``viewer`` sees it (None: every card).
+
+    Raises ImportError naming the extra to install where pygame is missing.
+    """
+    view = _View(game, states, viewer)
+    s, n = view.s, view.n
+    canvas = _Canvas()
+    canvas.surface.fill(_FLOOR)
+    center = (SIZE[0] / 2, 352.0)
+    canvas.ellipse(_INK, (center[0], center[1] + 6), (452, 292))
+    canvas.ellipse(_RIM, center, (450, 290))
+    canvas.ellipse(_FELT, center, (432, 272))
+
+    # Seats: the viewer's at the bottom, then clockwise as on a table seen from above.
+    places = []
+    for seat in range(n):
+        angle = math.pi / 2 + 2 * math.pi * (seat - (viewer or 0)) / n
+        places.append((center[0] + 362 * math.cos(angle), center[1] - 14 + 220 * math.sin(angle)))
+    width = 52 if n <= 6 else 42
+    for seat, (x, y) in enumerate(places):
+        _seat(canvas, view, seat, (x, y), width)
+
+    # The middle: what stands, and the pile.
+    x, y = center
+    if view.over:
+        canvas.write("game over", (x, y - 62), 30, _GOLD)
+        canvas.write(view.ending(), (x, y - 30), 26)
+    elif view.bid or s["refused"]:
+        number, who = (view.bid, view.announcer) if not s["refused"] else (int(s["refused"]), view.seat)
+        canvas.write(str(number), (x, y - 62), 96, _DIM if s["refused"] else _PAPER)
+        if s["refused"]:
+            canvas.line(_RED, (x - 60, y - 48), (x + 60, y - 82), 5)
+        canvas.write(("refused, of " if s["refused"] else "by ") + _named(who), (x, y - 20), 24, _PALE)
+        if s["double"]:
+            canvas.box(_RED, (x + 110, y - 62), (84, 28))
+            canvas.write("double", (x + 110, y - 62), 24)
+    else:
+        canvas.write(f"{_named(view.seat)} opens", (x, y - 50), 30, _PALE)
+    if not view.over:
+        _arrow(canvas, (x - 128, y - 62), int(s["direction"]))
+    _card(canvas, (x - 64, y + 46), str(s["pile_size"]), 46, face_up=False)
+    canvas.write("pile", (x - 64, y + 92), 20, _DIM)
+    _card(canvas, (x + 64, y + 46), str(s["discard_size"]), 46, face_up=False)
+    canvas.write("discards", (x + 64, y + 92), 20, _DIM)
+    drawn = [face for face, k in zip(game.config.faces, s["drawn"], strict=False) for _ in range(k)]
+    if view.over and drawn:
+        left = x - 26 * (len(drawn) - 1)
+        for k, face in enumerate(drawn):
+            _card(canvas, (left + 52 * k, y - 114), face, 46)
+        canvas.write("drawn by ?", (left - 70, y - 114), 20, _DIM)
+    for k, line in enumerate(textwrap.wrap(view.demand() or "; ".join(view.declared()), 44)):
+        canvas.write(line, (x, y + 122 + 20 * k), 21, _GOLD)
+
+    # Above and below: the round in order, what is left, the last reveal.
+    title = f"COYOTE {game.config.edition}   round {s['round']}   "
+    title += "every card shown" if viewer is None else f"as {_named(viewer)} sees it"
+    canvas.write(title, (18, 22), 24, _PALE, "left")
+    if game.config.variants and not view.over:
+        left_over = ", ".join(view.unused()) or "none"
+        canvas.write(f"unused: {left_over}", (SIZE[0] - 18, 22), 22, _DIM, "right")
+    _strip(canvas, view)
+    canvas.write(f"Discards: {_faces(game, s['discard'])}".replace(_GLUE, " "), (18, SIZE[1] - 46), 22, _DIM, "left")
+    reveal = view.reveal()
+    canvas.write(f"Last reveal: {reveal}" if reveal else "No reveal yet", (18, SIZE[1] - 20), 24, _PALE, "left")
+    return canvas.pixels()
+
+
+def _seat(canvas: _Canvas, view: _View, seat: int, at: tuple[float, float], width: float) -> None:
+    """Name, cards, lives and number of one seat."""
+    s = view.s
+    x, y = at
+    out = bool(s["out"][seat])
+    moves = seat == view.seat and not view.over
+    faces = view.worn(seat)
+    if moves:
+        canvas.box(_GOLD, (x, y + 8), (140, 146), 16)
+        canvas.box(_FELT, (x, y + 8), (134, 140), 14)
+    for k, face in enumerate(faces):
+        place = (x + (k - (len(faces) - 1) / 2) * (width + 6), y - 12)
+        hidden = face.startswith("hidden")
+        told = face.removeprefix("hidden").removeprefix(", must be ")
+        _card(canvas, place, told if hidden else face, width, face_up=not hidden)
+    if not faces:
+        canvas.write("out" if out else "", (x, y - 12), 30, _DIM)
+    me = " (you)" if seat == view.viewer else ""
+    canvas.box(_INK, (x, y + 44), (120, 22), 11)
+    canvas.write(_named(seat) + me, (x, y + 44), 21, _DIM if out else _GOLD if moves else _PAPER)
+    lives = view.game.config.lives
+    for k in range(lives):
+        step = min(18.0, 112 / lives)
+        _feather(canvas, (x + (k - (lives - 1) / 2) * step, y + 66), k < s["lives"][seat])
+    number = int(s["last_bid"][seat])
+    if number:
+        stands = seat == view.announcer and not view.over
+        bubble = (x + (width / 2 + 4) * max(1, len(faces)) + 16, y - 40)
+        if x > SIZE[0] / 2 + 10:
+            bubble = (2 * x - bubble[0], bubble[1])
+        canvas.box(_PAPER if stands else _PALE, bubble, (24 + 11 * len(str(number)), 28), 14)
+        canvas.write(str(number), bubble, 26, _INK)
+
+
+def _arrow(canvas: _Canvas, at: tuple[float, float], direction: int) -> None:
+    """A round arrow the way play goes (clockwise is to the right at the top)."""
+    x, y = at
+    points = [(x + 22 * math.cos(a), y + 22 * math.sin(a)) for a in np.linspace(math.pi, 2 * math.pi, 24)]
+    for a, b in itertools.pairwise(points):
+        canvas.line(_DIM, a, b, 5)
+    tip = x + 22 * direction
+    canvas.polygon(_DIM, [(tip - 11, y - 2), (tip + 11, y - 2), (tip, y + 14)])
+
+
+def _strip(canvas: _Canvas, view: _View) -> None:
+    """The round's announcements, oldest first, as chips that fill two lines at most."""
+    made = view.announcements()
+    x, y = 18.0, SIZE[1] - 108.0
+    if int(view.s["history_len"]) > len(made):
+        canvas.write("...", (x, y), 24, _DIM, "left")
+        x += 28
+    for seat, how, number in made:
+        words = f"{seat}: {number}" + ("" if how == "raise" else f" {how}")
+        wide = canvas.width(words, 22) + 16
+        if x + wide > SIZE[0] - 12:
+            x, y = 18.0, y + 30
+        canvas.box((70, 66, 78), (x + wide / 2, y), (wide, 25), 10)
+        canvas.write(words, (x + wide / 2, y), 22, _PAPER)
+        x += wide + 7
