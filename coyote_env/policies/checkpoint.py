@@ -171,21 +171,25 @@ def _read(folder: Path, name: str, limit: int) -> bytes:
     path = folder / name
     if not os.path.lexists(path):
         raise ValueError(f"{folder}: {name} is missing; a policy is a folder with {POLICY_FILE} and {MANIFEST_FILE}")
-    real = path.resolve()
-    if folder.resolve() not in real.parents:
-        raise ValueError(f"{path}: a link to {real}, outside the folder")
     # Without O_NONBLOCK a pipe would block for ever; O_NOFOLLOW in case the file is exchanged for a link just now.
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
     try:
-        descriptor = os.open(real, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
-    except OSError as error:
-        raise ValueError(f"{path}: cannot be read: {error.strerror}") from None
-    with open(descriptor, "rb") as file:
+        real = path.resolve()
+        if folder.resolve() not in real.parents:
+            raise ValueError(f"{path}: a link to {real}, outside the folder")
+        descriptor = os.open(real, flags)
+    except (OSError, RuntimeError) as error:  # links in a circle are a RuntimeError before Python 3.13
+        raise ValueError(f"{path}: cannot be read: {error}") from None
+    try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise ValueError(f"{path}: not a regular file")
         if status.st_size > limit:
             raise ValueError(f"{path}: {status.st_size:,} bytes; allowed: {limit:,}")
-        data = file.read(limit + 1)
+        with open(descriptor, "rb", closefd=False) as file:
+            data = file.read(limit + 1)
+    finally:
+        os.close(descriptor)
     if len(data) > limit:  # it grew
         raise ValueError(f"{path}: more than the allowed {limit:,} bytes")
     return data

@@ -1,0 +1,373 @@
+"""Matches count what they should, and their intervals mean what they say."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from coyote_env import coyote_v0
+from coyote_env.arena import play_match, wilson
+from coyote_env.arena.match import game_seeds, seat_order
+from coyote_env.policies import PolicyError
+from tests import toy_duel
+from tests.toy_duel import Chooser
+
+
+def random_policy(observation, action_mask, rng):
+    return np.where(action_mask != 0, rng.random(action_mask.shape), -1.0).argmax(axis=1)
+
+
+def challenger(observation, action_mask, rng):
+    """The first legal action: challenges whenever it can. Draws nothing."""
+    return action_mask.argmax(axis=1)
+
+
+# --- Wilson's interval ---
+
+
+@pytest.mark.parametrize(
+    ("wins", "games", "low", "high"),
+    [
+        # Newcombe, Two-sided confidence intervals for the single proportion, Statist. Med. 17 (1998), table I.
+        (81, 263, 0.2553, 0.3662),
+        (15, 148, 0.0624, 0.1605),
+        (0, 20, 0.0000, 0.1611),
+        (1, 29, 0.0061, 0.1718),
+    ],
+)
+def test_wilson_against_published_values(wins, games, low, high):
+    assert wilson(wins, games) == pytest.approx((low, high), abs=5e-5)
+
+
+def test_wilson_at_its_ends():
+    assert wilson(0, 0) == (0.0, 1.0)
+    assert wilson(0, 7)[0] == 0.0
+    assert wilson(7, 7)[1] == 1.0
+    low, high = wilson(2, 7)
+    assert (1 - high, 1 - low) == pytest.approx(wilson(5, 7))
+    # Solves its defining equation (p - share)^2 = z^2 p (1 - p) / games.
+    for p in wilson(3.5, 11, 0.9):
+        assert (p - 3.5 / 11) ** 2 == pytest.approx(1.6448536269514722**2 * p * (1 - p) / 11)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"), [((-1, 5), "wins"), ((6, 5), "wins"), ((0, -1), "games"), ((1, 5, 1.0), "confidence")]
+)
+def test_wilson_names_what_it_refuses(arguments, named):
+    with pytest.raises(ValueError, match=f"^{named} = "):
+        wilson(*arguments)
+
+
+@pytest.mark.parametrize("games", [50, 400])
+@pytest.mark.parametrize("p", [0.1, 0.25, 0.5])
+def test_wilson_covers_at_the_stated_rate(games, p):
+    """Exactly: the probability, over all counts, that the interval holds the truth."""
+    coverage = 0.0
+    for wins in range(games + 1):
+        low, high = wilson(wins, games)
+        if low <= p <= high:
+            coverage += math.comb(games, wins) * p**wins * (1 - p) ** (games - wins)
+    assert 0.93 < coverage < 0.98
+
+
+# --- Counting ---
+
+
+def test_known_shares():
+    result = play_match(toy_duel.game(), [Chooser("s", 1.0), Chooser("l", 0.0)], 101, 5, num_tables=8)
+    assert [p.wins for p in result.policies] == [101, 0]
+    assert [p.mean_return for p in result.policies] == [1.0, -1.0]
+    assert [p.mean_place for p in result.policies] == [1.0, 2.0]
+    assert result.policies[1].high == pytest.approx(wilson(0, 101)[1])
+    assert result.num_games == 101
+    assert result.returns.tolist() == [[1.0, -1.0]] * 101
+
+
+def test_ties_share_the_win():
+    """Three who always choose `long`: the two others win each game together."""
+    players = [Chooser(name, 0.0) for name in "abc"]
+    result = play_match(toy_duel.game(num_players=3, long=2), players, 600, 1)
+    assert sum(p.wins for p in result.policies) == pytest.approx(600)
+    for p in result.policies:
+        assert (2 * p.wins).is_integer()
+        assert p.low < 1 / 3 < p.high
+        # Places 1.5, 1.5 and 3: 1.5 for half a win, 3 for none.
+        assert p.mean_place == pytest.approx(3 - 3 * p.share)
+        assert p.mean_return == pytest.approx(3 * p.share - 1)
+
+
+def test_short_games_are_not_counted_first():
+    """A quarter of these games takes 2 moves and the others 41, and only one policy wins the short ones."""
+    games, tables = 2_000, 500
+    coin, longy = Chooser("coin", 0.5), Chooser("longy", 0.0)
+    result = play_match(toy_duel.game(), [coin, longy], games, 3, num_tables=tables)
+    assert result.policies[0].low < 0.75 < result.policies[0].high
+    assert result.decisions == pytest.approx(games * (0.25 * 2 + 0.75 * 41), rel=0.05)
+    # What the usual way of counting finds, with 125 games at 500 tables: the first ones to end, whichever they are.
+    batch = toy_duel_batch(tables)
+    rng = np.random.default_rng(0)
+    counted = wins = 0
+    rows = np.arange(tables)
+    while counted < 125:
+        starts_with_coin = (batch.states["starter"] + rows) % 2 == 0
+        choice = np.where(starts_with_coin & (rng.random(tables) < 0.5), toy_duel.SHORT, toy_duel.LONG)
+        was = batch.states["choice"].copy()
+        batch.step(np.where(batch.action_mask[rows, toy_duel.WAIT] == 1, toy_duel.WAIT, choice))
+        counted += int(batch.done.sum())
+        wins += int((batch.done & ((was == toy_duel.SHORT) == starts_with_coin)).sum())
+    assert wilson(wins, counted)[0] > 0.8, "this game no longer shows the bias that the test above is about"
+
+
+def toy_duel_batch(tables):
+    from coyote_env.core.batch import Batch
+
+    batch = Batch(toy_duel.game(), tables)
+    batch.reset(1)
+    return batch
+
+
+def test_intervals_cover_the_truth_on_simulated_matches():
+    """150 matches of 120 games whose true share is 3/4: the 95% intervals hold it in about 95% of them."""
+    game, players = toy_duel.game(long=1), [Chooser("coin", 0.5), Chooser("longy", 0.0)]
+    hits = 0
+    for seed in range(150):
+        coin = play_match(game, players, 120, seed).policies[0]
+        hits += coin.low <= 0.75 <= coin.high
+    low, high = wilson(hits, 150, 0.999)
+    assert low < 0.95 < high
+
+
+# --- Seats ---
+
+
+@pytest.mark.parametrize("seats", [2, 3, 4, 6, 10])
+def test_everybody_sits_everywhere_equally_often(seats):
+    order = seat_order(seats, 40 * seats, 9)
+    assert (np.sort(order, axis=1) == np.arange(seats)).all()
+    for entry in range(seats):
+        assert ((order == entry).sum(axis=0) == 40).all()
+    # One game more or less than whole runs: at most one apart.
+    short = seat_order(seats, 40 * seats - 1, 9)
+    counts = np.array([(short == entry).sum(axis=0) for entry in range(seats)])
+    assert counts.max() - counts.min() <= 1
+
+
+def test_neighbours_change():
+    """With four seats there are six orders round the table; each comes up about as often as the others."""
+    order = seat_order(4, 4 * 3_000, 2)[::4]
+    start = (order == 0).argmax(axis=1)
+    turned = np.take_along_axis(order, (start[:, None] + np.arange(4)) % 4, axis=1)
+    _, counts = np.unique(turned, axis=0, return_counts=True)
+    assert len(counts) == 6
+    assert counts.min() > 400
+
+
+def test_seat_results_add_up():
+    players = [Chooser("coin", 0.5), Chooser("l", 0.0), Chooser("s", 1.0)]
+    result = play_match(toy_duel.game(num_players=3, long=2), players, 301, 4, num_tables=16)
+    for entry, p in enumerate(result.policies):
+        assert sum(s.games for s in p.seats) == p.games == 301
+        assert sum(s.wins for s in p.seats) == pytest.approx(p.wins)
+        assert sum(s.mean_return * s.games for s in p.seats) / 301 == pytest.approx(p.mean_return)
+        for seat, s in enumerate(p.seats):
+            here = result.seating[:, seat] == entry
+            assert s.games == here.sum()
+            assert s.mean_return == pytest.approx(result.returns[here, entry].mean())
+            assert (s.low, s.high) == wilson(s.wins, s.games)
+
+
+# --- The same again ---
+
+
+def test_games_depend_on_the_seed_and_their_number_alone():
+    """Policies that draw nothing: any number of tables gives the same games, and a longer match begins with them."""
+    game = coyote_v0.game(num_players=2, lives=2)
+    results = [play_match(game, [challenger, raiser], 90, 11, num_tables=tables) for tables in (1, 7, 90, 1000)]
+    for other in results[1:]:
+        assert (other.returns == results[0].returns).all()
+        assert other.decisions == results[0].decisions
+        assert other.policies == results[0].policies
+    longer = play_match(game, [challenger, raiser], 150, 11)
+    assert (longer.returns[:90] == results[0].returns).all()
+    assert (longer.seating[:90] == results[0].seating).all()
+    assert (play_match(game, [challenger, raiser], 90, 12).returns != results[0].returns).any()
+
+
+def raiser(observation, action_mask, rng):
+    """Takes the second legal action if there is one: raises a little. Draws nothing."""
+    order = np.argsort(-action_mask, axis=1, kind="stable")
+    second = order[:, 1]
+    return np.where(action_mask[np.arange(len(order)), second] == 1, second, order[:, 0])
+
+
+def test_policies_that_draw_play_the_same_match_again():
+    game = coyote_v0.game(edition="mini")
+    first = play_match(game, [random_policy, raiser], 120, 7)
+    np.random.default_rng(5).random(10)  # other generators are other generators
+    again = play_match(game, [random_policy, raiser], 120, 7)
+    assert (first.returns == again.returns).all()
+    assert first.policies == again.policies
+    assert first.decisions == again.decisions
+    assert (play_match(game, [random_policy, raiser], 120, 8).returns != first.returns).any()
+
+
+def test_a_game_of_a_match_can_be_played_again_on_env():
+    game = coyote_v0.game(num_players=3)
+    players = [challenger, raiser, challenger]
+    result = play_match(game, players, 20, 21)
+    env = coyote_v0.env(num_players=3)
+    for number in (0, 7, 19):
+        env.reset(seed=int(game_seeds(21, 20)[number]))
+        totals = dict.fromkeys(env.possible_agents, 0.0)
+        while True:
+            observation, _, termination, _, _ = env.last()
+            if termination:
+                break
+            entry = result.seating[number][env.possible_agents.index(env.agent_selection)]
+            row = players[entry](observation["observation"][None], observation["action_mask"][None], None)
+            env.step(int(row[0]))
+            for agent, reward in env.rewards.items():
+                totals[agent] += reward
+        found = [totals[f"player_{seat}"] for seat in range(3)]
+        assert found == pytest.approx(result.returns[number][result.seating[number]].tolist())
+
+
+# --- Strength ---
+
+
+def test_two_copies_of_one_policy_come_out_equal_and_a_stronger_one_stronger():
+    """A stronger one: with cards 1 to 4, who knows that 8 is impossible wins against a random player."""
+    game = coyote_v0.game(edition="mini")
+    equal = play_match(game, [random_policy, random_policy], 2_000, 1)
+    assert equal.policies[0].low < 0.5 < equal.policies[0].high
+    strong = play_match(game, [raiser, random_policy], 2_000, 1)
+    assert strong.policies[0].low > 0.5
+    assert strong.policies[1].high < 0.5
+
+
+# --- Calls ---
+
+
+def test_one_object_is_asked_once_a_step():
+    one = Chooser("one", 0.0)
+    result = play_match(toy_duel.game(num_players=3, long=5), [one, one, one], 30, 0)
+    assert one.calls == [30] * 6
+    assert result.decisions == 180
+    assert [p.name for p in result.policies] == ["one"] * 3
+    apart = [Chooser(name, 0.0) for name in "abc"]
+    play_match(toy_duel.game(num_players=3, long=5), apart, 30, 0)
+    assert sum(sum(c.calls) for c in apart) == 180
+    assert max(max(c.calls) for c in apart) < 30
+
+
+def test_progress_reports_every_game():
+    seen = []
+    play_match(
+        toy_duel.game(),
+        [Chooser("a", 0.5), Chooser("b", 0.5)],
+        50,
+        0,
+        num_tables=10,
+        progress=lambda *x: seen.append(x),
+    )
+    assert [total for _, total in seen] == [50] * len(seen)
+    done = [d for d, _ in seen]
+    assert done == sorted(set(done))
+    assert done[-1] == 50
+
+
+def test_a_policy_may_spoil_what_it_is_given():
+    def spoils(observation, action_mask, rng):
+        action = action_mask.argmax(axis=1)
+        observation[:] = np.nan
+        action_mask[:] = 1
+        return action
+
+    game = coyote_v0.game(edition="mini")
+    assert play_match(game, [spoils, raiser], 40, 3).returns.tolist() == (
+        play_match(game, [challenger, raiser], 40, 3).returns.tolist()
+    )
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (lambda o, m, r: np.zeros(len(o), int), r"policy 'bad' in seat [01] chose 'short' \(0\); legal: wait$"),
+        (lambda o, m, r: np.full(len(o), 2), r"policy 'bad' in seat [01] chose 'wait' \(2\); legal: short, long$"),
+        (
+            lambda o, m, r: np.full(len(o), 3),
+            r"policy 'bad' in seat [01] chose 3, which is no action; legal: short, long$",
+        ),
+        (lambda o, m, r: np.full(len(o), -1), r"chose -1, which is no action; legal: short, long$"),
+        (
+            lambda o, m, r: np.zeros(len(o)),
+            r"policy 'bad' answered float64\[\d+\] to \d+ rows; needed: one integer a row",
+        ),
+        (lambda o, m, r: m.astype(bool)[:, 0], r"answered bool\[\d+\]"),
+        (lambda o, m, r: np.zeros((len(o), 1), int), r"answered int64\[\d+, 1\]"),
+        (lambda o, m, r: 2, r"answered int64\[\] to \d+ rows"),
+        (lambda o, m, r: None, r"policy 'bad' answered object\[\]"),
+        (lambda o, m, r: 1 // 0, r"policy 'bad' raised ZeroDivisionError: "),
+    ],
+)
+def test_a_policy_that_answers_nonsense_is_named(answer, message):
+    answer.__name__ = "bad"
+    with pytest.raises(PolicyError, match=message):
+        play_match(toy_duel.game(), [answer, Chooser("good", 0.5)], 20, 0)
+
+
+def test_at_most_ten_legal_actions_are_listed():
+    def bad(observation, action_mask, rng):
+        return np.zeros(len(observation), int)  # challenge: illegal at the start
+
+    with pytest.raises(PolicyError, match=r"chose 'challenge' \(0\); legal: \S+( \S+){9} and \d+ more$"):
+        play_match(coyote_v0.game(), [bad] * 4, 5, 0)
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"policies": [challenger]}, "policies: 1 given; duel_v0 has 2 seats"),
+        ({"policies": [challenger, "bayes"]}, r"policies\[1\] = 'bayes'; needed: a Policy or a callable"),
+        ({"num_games": 0}, "num_games = 0"),
+        ({"num_games": 2.0}, "num_games = 2.0"),
+        ({"seed": -1}, "seed = -1"),
+        ({"seed": True}, "seed = True"),
+        ({"num_tables": 0}, "num_tables = 0"),
+    ],
+)
+def test_bad_arguments_are_named(change, named):
+    arguments = {"policies": [challenger, challenger], "num_games": 5, "seed": 0} | change
+    with pytest.raises(ValueError, match=named):
+        play_match(toy_duel.game(), **arguments)
+
+
+# --- Reports ---
+
+
+def test_json_and_table_say_the_same():
+    result = play_match(
+        toy_duel.game(num_players=3), [Chooser(n, p) for n, p in (("a", 1.0), ("b", 0.5), ("c", 0.0))], 31, 2
+    )
+    data = json.loads(result.to_json(), parse_constant=pytest.fail)
+    assert data == result.as_dict()
+    assert data["games"] == 31
+    assert data["seed"] == 2
+    assert data["kwargs"] == {"num_players": 3, "long": 40, "edition": "plain"}
+    assert [p["name"] for p in data["policies"]] == ["a", "b", "c"]
+    assert len(data["policies"][0]["seats"]) == 3
+    text = str(result)
+    assert "31 games, seed 2; fair share 33.3%" in text
+    rows = [line.split() for line in text.splitlines()]
+    row = next(cells for cells in rows if cells[:1] == ["b"])
+    assert row[1] == f"{data['policies'][1]['share']:.1%}"
+    assert row[2] == f"{data['policies'][1]['interval_95'][0]:.1%}"
+
+
+def test_one_game_is_enough_for_a_report():
+    result = play_match(toy_duel.game(), [Chooser("a", 1.0), Chooser("b", 0.0)], 1, 0)
+    assert json.loads(result.to_json())["policies"][0]["wins"] == 1
+    assert " - " in f"{result} ", "a seat in which nobody sat has no share"
