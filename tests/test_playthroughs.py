@@ -1,0 +1,54 @@
+"""Golden playthroughs: every value that the API gives, over whole games, is what it was."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from coyote_env.coyote.engine import KINDS, PHASES
+from coyote_env.coyote.rules import EDITIONS, VARIANTS
+from tests.make_playthroughs import COMMAND, FOLDER, PLAYTHROUGHS, packed, play
+
+HELP = f"write it with `{COMMAND}`, read the diff, and commit it if every change is meant"
+
+
+@pytest.mark.parametrize("name", PLAYTHROUGHS)
+def test_a_game_plays_as_it_did(name):
+    path = FOLDER / f"{name}.txt"
+    assert path.exists(), f"the playthrough {path.name} is missing: {HELP}"
+    golden, now = path.read_text().splitlines(), play(name).splitlines()
+    for line, (old, new) in enumerate(zip(golden, now, strict=False), 1):
+        assert new == old, f"{path.name}, line {line} has changed: {HELP}"
+    assert len(now) == len(golden), f"{path.name} has another length: {HELP}"
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_no_edition_without_playthroughs(edition):
+    seats = {kwargs["num_players"] for kwargs in PLAYTHROUGHS.values() if kwargs["edition"] == edition}
+    wanted = {"gigamic-2011": {2, 3, 4, 6, 10}, "mini": {2, 3}}
+    assert edition in wanted, f"say here for which numbers of seats {edition} is to have playthroughs; then {COMMAND}"
+    assert seats >= wanted[edition], f"PLAYTHROUGHS lacks {edition} for {wanted[edition] - seats} seats; then {COMMAND}"
+
+
+def test_no_file_without_an_entry():
+    assert {path.name for path in FOLDER.iterdir()} == {f"{name}.txt" for name in PLAYTHROUGHS}, HELP
+
+
+def test_together_they_reach_every_kind_of_action_and_phase():
+    text = "\n".join(path.read_text() for path in FOLDER.glob("*.txt"))
+    taken = {re.sub(r"[+_]\d+$", "", name) for name in re.findall(r"^  action +(\S+) ", text, re.MULTILINE)}
+    assert taken == {"challenge", *VARIANTS, "bid"}
+    assert set(re.findall(r"^  phase +(\S+)$", text, re.MULTILINE)) == set(PHASES)
+    # In the history's rows: one-hot of the seat, then of the kind; here of four seats.
+    four = (FOLDER / "gigamic-2011_4.txt").read_text()
+    rows = re.findall(r"\[\d+\] [0-3]=1 ([4-7])=1 8=", four)
+    assert {int(kind) - 4 for kind in rows} == set(range(len(KINDS)))
+    assert re.search(r"^ +reveal_lives +0=1$", text, re.MULTILINE), "nobody lost two lives at once"
+    assert re.search(r"^ +deduced +\S", text, re.MULTILINE), "no card was ever told by counting"
+
+
+def test_bids_are_packed_into_ranges():
+    assert packed(["challenge", "bid_3", "bid_4", "bid_5", "bid_9"]) == "challenge bid_3..5 bid_9"
+    assert packed(["bid_1"]) == "bid_1"
+    assert packed([]) == "none"
