@@ -38,7 +38,7 @@ class GameEnv(AECEnv[str, Observation, int]):
             (render returns uint8 (H, W, 3)).
     """
 
-    metadata: ClassVar[dict[str, Any]]  # type: ignore[misc]  # PettingZoo declares an instance attribute
+    metadata: ClassVar[dict[str, Any]]
 
     def __init__(self, game: Game, illegal_action: str = "raise", render_mode: str | None = None) -> None:
         super().__init__()
@@ -68,7 +68,8 @@ class GameEnv(AECEnv[str, Observation, int]):
         self._states: NDArray[np.void] = np.zeros(1, game.state_dtype)
         self._started = False
         self._rewards = np.zeros((1, game.num_seats), np.float64)
-        self._masks = np.zeros((game.num_seats, game.num_actions), np.int8)
+        self._masks: list[NDArray[np.int8]] = []  # of every seat; zero but for the one to move
+        self._fixed = False  # whether fixed draws were given for this game
         self._one = np.zeros(1, np.int64)
 
     # -- spaces and names
@@ -125,19 +126,24 @@ class GameEnv(AECEnv[str, Observation, int]):
         self.terminations = dict.fromkeys(self.agents, False)
         self.truncations = dict.fromkeys(self.agents, False)
         self._skip_agent_selection: str | None = None
+        self._fixed = bool(self._states["draws_len"][0])
         self._show()
 
     def _show(self) -> None:
-        """Selects the seat to move and rebuilds the infos, once a step."""
+        """Brings selection and masks in line with the record."""
         seat = int(self._states["seat"][0])
+        masks = np.zeros((self.game.num_seats, self.game.num_actions), np.int8)
+        self.game.legal_mask(self.game.rules, self._states, masks[seat : seat + 1])
+        self._select(seat, masks)
+
+    def _select(self, seat: int, masks: NDArray[np.int8]) -> None:
+        """``seat`` is to move. ``masks`` (N, A) are new arrays: converters write into infos, callers keep them."""
         self.agent_selection = self.possible_agents[seat]
-        # Fresh rows: converters write into infos, and callers keep them.
-        self._masks = np.zeros_like(self._masks)
-        self.game.legal_mask(self.game.rules, self._states, self._masks[seat : seat + 1])
+        self._masks = list(masks)
         self.infos = {agent: {"action_mask": mask} for agent, mask in zip(self.agents, self._masks, strict=True)}
 
-    def step(self, action: int | None) -> None:  # type: ignore[override]  # None is PettingZoo's dead step
-        """Plays an action id of ``agent_selection`` (None once the game is over, as PettingZoo wants it)."""
+    def step(self, action: int | None) -> None:
+        """Plays an action id of ``agent_selection`` (None once the game is over: PettingZoo's dead step)."""
         if not self.agents:
             what = "the game is over and every agent has left" if self._started else "no game has been dealt"
             raise RuntimeError(f"{what}; call reset() before step()")
@@ -149,28 +155,34 @@ class GameEnv(AECEnv[str, Observation, int]):
             return
         seat = self._seats[agent]
         legal = self._masks[seat]
-        if isinstance(action, (bool, np.bool_)) or not isinstance(action, (int, np.integer)):
-            raise TypeError(f"the action of {agent} must be an integer id, not {action!r}")
+        if type(action) is not int:  # one quick test for what almost every caller gives
+            if isinstance(action, (bool, np.bool_)) or not isinstance(action, (int, np.integer)):
+                raise TypeError(f"the action of {agent} must be an integer id, not {action!r}")
+            action = int(action)
         if not 0 <= action < len(legal) or not (legal[action] or self._forfeits):
-            raise self.game.illegal(int(action), seat, legal)
+            raise self.game.illegal(action, seat, legal)
+        masks = np.empty((self.game.num_seats, self.game.num_actions), np.int8)
         if legal[action]:
             # Only a fixed draw can fail, and then the step must leave no trace.
-            before = self._states.copy() if self._states["draws_len"][0] else None
-            self._one[0] = action
-            code = self.game.step(self.game.rules, self._states, self._one, self._rewards)
+            before = self._states.copy() if self._fixed else None
+            code = self.game.play(self.game.rules, self._states, action, self._rewards, masks)
             if code < 0:
                 assert before is not None
                 self._states = before
                 raise self.game.failure(self.game, code)
         else:
             self.game.forfeit(self.game.rules, self._states, self._rewards)
-        paid = self._rewards[0].tolist()
-        self.rewards = dict(zip(self.agents, paid, strict=True))
+            masks[:] = 0
+            code = seat + 16 + 32
         self._cumulative_rewards[agent] = 0.0
-        for name, reward in self.rewards.items():
-            self._cumulative_rewards[name] += reward
-        self._show()
-        if self._states["over"][0]:
+        if code & 16:
+            self.rewards = dict(zip(self.agents, self._rewards[0].tolist(), strict=True))
+            for name, reward in self.rewards.items():
+                self._cumulative_rewards[name] += reward
+        else:
+            self.rewards = dict.fromkeys(self.agents, 0.0)
+        self._select(code & 15, masks)
+        if code & 32:
             self.terminations = dict.fromkeys(self.agents, True)
             self._deads_step_first()
         if self.render_mode == "human":
@@ -179,10 +191,10 @@ class GameEnv(AECEnv[str, Observation, int]):
     def observe(self, agent: str) -> Observation:
         """What ``agent`` may know now, fresh arrays. Legal for any possible agent at any time after reset."""
         seat = self._seat(agent)
-        observation = np.empty((1, self.layout.size), np.float32)
+        observation = np.empty(self.layout.size, np.float32)
         self._one[0] = seat
-        self.game.observe(self.game.rules, self._states, self._one, False, observation)
-        return {"observation": observation[0], "action_mask": self._masks[seat].copy()}
+        self.game.observe(self.game.rules, self._states, self._one, False, observation[None])
+        return {"observation": observation, "action_mask": self._masks[seat].copy()}
 
     def _seat(self, agent: str) -> int:
         if not self._started:
@@ -194,10 +206,10 @@ class GameEnv(AECEnv[str, Observation, int]):
     def state(self) -> NDArray[np.float32]:
         """The global view, float32 (L,): seat 0's observation with every card seen, its own and the pile included."""
         self._seat(self.possible_agents[0])
-        observation = np.empty((1, self.layout.size), np.float32)
+        observation = np.empty(self.layout.size, np.float32)
         self._one[0] = 0
-        self.game.observe(self.game.rules, self._states, self._one, True, observation)
-        return observation[0]
+        self.game.observe(self.game.rules, self._states, self._one, True, observation[None])
+        return observation
 
     # -- saving, copying, searching
 
@@ -208,12 +220,13 @@ class GameEnv(AECEnv[str, Observation, int]):
         here = np.array([self.rewards.get(a, np.nan) for a in self.possible_agents], "<f8")
         return _STATE_MAGIC + self.layout.hash.encode() + flags.tobytes() + here.tobytes() + self._states.tobytes()
 
-    def set_state(self, data: bytes) -> None:
+    def set_state(self, data: bytes | bytearray | memoryview) -> None:
         """Goes on exactly where ``get_state`` was called. Raises ValueError for bytes of another layout or version."""
         head = _STATE_MAGIC + self.layout.hash.encode()
         n = self.game.num_seats
         size = len(head) + 16 * n + self.game.state_dtype.itemsize
-        if not isinstance(data, bytes) or len(data) != size or not data.startswith(head):
+        data = bytes(data)
+        if len(data) != size or not data.startswith(head):
             raise ValueError(f"state must be {size} bytes from get_state() of an env with the same arguments")
         numbers = np.frombuffer(data, "<f8", 2 * n, len(head)).tolist()
         states = np.frombuffer(data, self.game.state_dtype, 1, len(head) + 16 * n).copy()
@@ -230,8 +243,9 @@ class GameEnv(AECEnv[str, Observation, int]):
             for agent, value in zip(self.possible_agents, numbers, strict=False):
                 if np.isnan(value):  # it had taken its dead step already
                     self.agents.remove(agent)
-                    for table in (self.rewards, self._cumulative_rewards, self.terminations, self.truncations, self.infos):
-                        del table[agent]  # type: ignore[attr-defined]  # all are dicts by agent
+                    by_agent: list[dict[str, Any]] = [self.rewards, self._cumulative_rewards, self.infos]
+                    for table in (*by_agent, self.terminations, self.truncations):
+                        del table[agent]
             if self.agents:
                 self._deads_step_first()
 
@@ -252,7 +266,8 @@ class GameEnv(AECEnv[str, Observation, int]):
         """As ``render_mode`` says: a str ("ansi"), printed and None ("human"), uint8 (H, W, 3) ("rgb_array")."""
         self._seat(self.possible_agents[0])
         if self.render_mode is None:
-            raise ValueError('render() needs a render_mode: make the env with render_mode="ansi", "human" or "rgb_array"')
+            modes = ", ".join(map(repr, self.metadata["render_modes"]))
+            raise ValueError(f"render() needs an env made with a render_mode: one of {modes}")
         if self.render_mode == "rgb_array":
             return self.game.render_image(self.game, self._states, None)
         text = self.game.render_text(self.game, self._states, None)

@@ -88,7 +88,7 @@ class Batch:
         if not self._ready:
             raise RuntimeError("call reset() before step()")
         chosen = self._integers(actions, "actions")
-        table = self.game.advance(
+        table = self.game.step(
             self.game.rules, self.states, chosen, self._forfeits,
             self.seat, self.observation, self.action_mask, self.rewards, self.done,
         )  # fmt: skip

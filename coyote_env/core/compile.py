@@ -12,14 +12,20 @@ import hashlib
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+# numpy's int64 as type checkers should see it in a kernel: it makes an int. (numba keeps the width of record fields,
+# and int8 arithmetic on a seat would overflow or be slow.)
+int64 = cast(Callable[[Any], int], np.int64)
+
+_config: Any = numba.config  # its attributes are made at run time
 _PACKAGE = Path(__file__).resolve().parent.parent
 
 
@@ -33,7 +39,7 @@ def _source_hash() -> str:
             digest.update(str(path.relative_to(_PACKAGE)).encode() + text)
     digest.update(f"{numba.__version__} {np.__version__} {sys.version}".encode())
     # Bounds checks change the machine code, but numba's cache does not tell the two apart.
-    digest.update(f"boundscheck={numba.config.BOUNDSCHECK}".encode())
+    digest.update(f"boundscheck={_config.BOUNDSCHECK}".encode())
     return digest.hexdigest()[:16]
 
 
@@ -59,35 +65,33 @@ def njit(signature: Any = None) -> Callable[[F], F]:
     def decorate(function: F) -> F:
         # The folder is looked up when a function is decorated. It is put back afterwards: other users of numba in
         # this process keep theirs.
-        before = numba.config.CACHE_DIR
-        numba.config.CACHE_DIR = str(_CACHE_DIR)
+        before = _config.CACHE_DIR
+        _config.CACHE_DIR = str(_CACHE_DIR)
         try:
             if signature is None:
-                return numba.njit(cache=True, nogil=True)(function)
+                return cast(F, numba.njit(cache=True, nogil=True)(function))
             _announce()
-            return numba.njit(signature, cache=True, nogil=True)(function)
+            return cast(F, numba.njit(signature, cache=True, nogil=True)(function))
         finally:
-            numba.config.CACHE_DIR = before
+            _config.CACHE_DIR = before
 
     return decorate
 
 
 def _announce() -> None:
     global _announced
-    if not _announced and not numba.config.DISABLE_JIT and not any(_CACHE_DIR.glob("*.complete")):
+    if not _announced and not _config.DISABLE_JIT and not any(_CACHE_DIR.glob("*.complete")):
         print("coyote_env: compiling the rules engine, once (about half a minute) ...", file=sys.stderr, flush=True)
     _announced = True
 
 
 def complete(module: str) -> None:
     """Called at the end of an engine's file: from now on its kernels load from disk, and nothing is announced."""
-    if not numba.config.DISABLE_JIT and _CACHE_DIR.is_dir():
-        try:
+    if not _config.DISABLE_JIT and _CACHE_DIR.is_dir():
+        with suppress(OSError):  # a read-only cache still serves
             (_CACHE_DIR / f"{module}.complete").touch()
-        except OSError:  # a read-only cache still serves
-            pass
 
 
-if numba.config.DISABLE_JIT:
+if _config.DISABLE_JIT:
     # Our generator wraps around on purpose; compiled code does so silently, numpy scalars warn about it.
     np.seterr(over="ignore")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from .layout import Layout
 
 
-class IllegalAction(ValueError):
+class IllegalAction(ValueError):  # noqa: N818  # the name that PettingZoo users know; DESIGN of the API
     """An action that the rules do not allow now. The message names it, the seat, and up to ten legal ones."""
 
 
@@ -40,11 +40,11 @@ class Game:
             ``over``, ``out`` (eliminated), which the faces read.
 
     Kernels over arrays of tables (states (T,), structured; seats, actions int64 (T,); rewards float64 (T, N)):
-        deal(rules, states, starters, failed) -> code; step(rules, states, actions, rewards) -> code;
-        forfeit(rules, states, rewards); legal_mask(rules, states, int8 (T, A));
-        observe(rules, states, seats, all_seen, float32 (T, L)) -> L;
-        advance(rules, states, actions, forfeits, seats, observations, masks, rewards, done) -> first illegal table, or -1;
-        redeal(rules, states, seats, seed).
+        deal(rules, states, starters, failed) -> code; forfeit(rules, states, rewards);
+        legal_mask(rules, states, int8 (T, A)); observe(rules, states, seats, all_seen, float32 (T, L)) -> L;
+        step(rules, states, actions, forfeits, seats, observations, masks, rewards, done) -> first illegal table, or -1;
+        play(rules, states, action, rewards (1, N), int8 (N, A)) -> seat to move, + 16 if anything was paid, + 32 if
+        the game is over, or a code: one table, no new deal; redeal(rules, states, seats, seed).
         A code below 0 is an error that ``failure`` puts into words; the records are then to be restored.
 
     Hooks:
@@ -70,7 +70,7 @@ class Game:
     forfeit: Callable[..., None]
     legal_mask: Callable[..., None]
     observe: Callable[..., int]
-    advance: Callable[..., int]
+    play: Callable[..., int]
     redeal: Callable[..., None]
     prepare: Callable[[Game, NDArray[np.void], Mapping[str, Any]], NDArray[np.int64]]
     failure: Callable[[Game, int], Exception]
@@ -90,7 +90,7 @@ class Game:
         return int(value)
 
     def illegal(self, action: int, seat: int, mask: NDArray[np.int8], where: str = "") -> IllegalAction:
-        """The exception for ``action`` of ``seat`` under ``mask`` (A,); ``where`` names the table, if there are many."""
+        """The exception for ``action`` of ``seat`` under ``mask`` (A,); ``where`` names the table of many."""
         legal = np.flatnonzero(mask)
         names = ", ".join(f"{self.action_names[a]} ({a})" for a in legal[:10])
         more = f" and {len(legal) - 10} more" if len(legal) > 10 else ""

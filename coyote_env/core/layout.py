@@ -27,6 +27,7 @@ class Section:
 
     @property
     def size(self) -> int:
+        """How many numbers the section has."""
         return math.prod(self.shape)
 
 
@@ -78,5 +79,6 @@ class Layout:
             part = self.slices[section.name]
             index = str(part.start) if section.size == 1 else f"{part.start}..{part.stop - 1}"
             shape = " x ".join(map(str, section.shape))
-            rows.append(f"| {index} | `{section.name}` | {shape} | {section.low:g}..{section.high:g} | {section.meaning} |")
+            bounds = f"{section.low:g}..{section.high:g}"
+            rows.append(f"| {index} | `{section.name}` | {shape} | {bounds} | {section.meaning} |")
         return "\n".join(rows)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .compile import njit
+from .compile import int64, njit
 
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _M1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -36,7 +36,7 @@ def below(states: Any, i: int, n: int) -> int:
     """Uniform integer in 0..n-1 from record i's generator. The modulo's bias is below n / 2**64."""
     z = states[i]["rng"] + _GAMMA
     states[i]["rng"] = z
-    return np.int64(mix(z) % np.uint64(n))
+    return int64(mix(z) % np.uint64(n))
 
 
 def check_seed(seed: object) -> int | None:
@@ -59,4 +59,4 @@ def table_seeds(seed: int | None, num_tables: int) -> NDArray[np.uint64]:
 
     ``None`` draws entropy from the operating system. numpy's SeedSequence spreads neighbouring seeds apart.
     """
-    return np.random.SeedSequence(seed).generate_state(num_tables, np.uint64)
+    return np.random.SeedSequence(seed).generate_state(num_tables, np.uint64).astype(np.uint64, copy=False)

@@ -16,8 +16,7 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from ..core import compile
-from ..core.compile import njit
+from ..core.compile import complete, int64, njit
 from ..core.game import Game, record_dtype
 from ..core.rng import below, key
 from .rules import MAX_FACES, MAX_SEATS, SPECIALS, VARIANTS, Rules
@@ -122,7 +121,7 @@ STATE = record_dtype(
 
 
 def pack(rules: Rules, odds: bool, first_ids: dict[str, int]) -> NDArray[np.void]:
-    """The rules as one read-only record, shape (1,). ``first_ids``: first action id of a variant, "challenge", "bid"."""
+    """The rules as one read-only record, shape (1,). ``first_ids``: first action id by variant, "challenge", "bid"."""
     record = np.zeros(1, RULES)
     row = record[0]
     row["num_players"], row["lives"], row["deck_size"] = rules.num_players, rules.lives, rules.deck_size
@@ -173,13 +172,13 @@ def draw(rules: Any, states: Any, i: int) -> int:
     left = below(states, i, s["pile_size"])
     face = 0
     if s["draws_pos"] < s["draws_len"]:
-        face = np.int64(s["draws"][s["draws_pos"]])
+        face = int64(s["draws"][s["draws_pos"]])
         if s["pile"][face] == 0:
             return -2 - face
         s["draws_pos"] += 1
     else:
         while left >= s["pile"][face]:
-            left -= np.int64(s["pile"][face])
+            left -= int64(s["pile"][face])
             face += 1
     s["pile"][face] -= 1
     s["pile_size"] -= 1
@@ -214,7 +213,8 @@ def wrap(seat: int, n: int) -> int:
 
 @njit()
 def next_live(rules: Any, states: Any, i: int, seat: int, direction: int) -> int:
-    n = np.int64(rules[0]["num_players"])
+    """The live seat after ``seat`` in ``direction``."""
+    n = int64(rules[0]["num_players"])
     seat = wrap(seat + direction, n)
     while states[i]["out"][seat]:
         seat = wrap(seat + direction, n)
@@ -274,7 +274,7 @@ def begin_round(rules: Any, states: Any, i: int, starter: int) -> int:
 
 @njit()
 def deal(rules: Any, states: Any, i: int, starter: int) -> int:
-    """Starts the next game of table i. ``starter``: its first seat, -1 = uniformly random. Returns 0 or draw's code."""
+    """Starts the next game of table i. ``starter``: first seat, -1 = uniformly random. Returns 0 or draw's code."""
     s = states[i]
     r = rules[0]
     s["game"] += np.uint64(1)
@@ -302,9 +302,9 @@ def deal(rules: Any, states: Any, i: int, starter: int) -> int:
 
 @njit()
 def count_cards(rules: Any, cards: Any) -> int:
-    """B "Count", steps 2 to 5: the total of the faces in play, ``cards[f]`` of each, int32; `?` counts nothing itself."""
+    """B "Count", steps 2 to 5: the total of the faces in play, int32 ``cards[f]`` of each; `?` itself is nothing."""
     r = rules[0]
-    total = np.int64(0)
+    total = int64(0)
     for f in range(MAX_FACES):  # a fixed length, so that it is vectorised; specials and unused faces are worth 0
         total += cards[f] * r["value"][f]
     removed = 0
@@ -313,14 +313,14 @@ def count_cards(rules: Any, cards: Any) -> int:
     for f in range(r["num_numbers"], r["num_faces"]):
         kind = r["kind"][f]
         if kind == MAX0:
-            removed = np.int64(cards[f])
+            removed = int64(cards[f])
         elif kind == MAX_MINUS:
-            negated = np.int64(cards[f])
+            negated = int64(cards[f])
         elif kind == X2:
-            doubles = np.int64(cards[f])
-    f = np.int64(r["num_numbers"]) - 1
+            doubles = int64(cards[f])
+    f = int64(r["num_numbers"]) - 1
     while removed + negated > 0 and f >= 0 and r["value"][f] > 0:  # greens, from the highest
-        n = np.int64(cards[f])
+        n = int64(cards[f])
         hit = min(removed, n)
         total -= hit * r["value"][f]
         removed -= hit
@@ -335,6 +335,7 @@ def count_cards(rules: Any, cards: Any) -> int:
 
 @njit()
 def pay(states: Any, i: int, rewards: Any, seat: int, amount: float) -> None:
+    """Every reward goes through here, so that returns are the sum of what was paid."""
     rewards[i, seat] += amount
     states[i]["returns"][seat] += amount
 
@@ -344,7 +345,7 @@ def settle(rules: Any, states: Any, i: int, rewards: Any) -> int:
     """The seat to move has challenged: reveal, count, pay (A "Challenge", B "Count", H), then the next round."""
     s = states[i]
     r = rules[0]
-    n = np.int64(r["num_players"])
+    n = int64(r["num_players"])
     table = np.zeros(MAX_FACES, np.int32)
     pending = 0
     for seat in range(n):
@@ -365,15 +366,15 @@ def settle(rules: Any, states: Any, i: int, rewards: Any) -> int:
             pending -= 1
     total = count_cards(rules, table)
 
-    challenger, announcer = np.int64(s["seat"]), np.int64(s["announcer"])
+    challenger, announcer = int64(s["seat"]), int64(s["announcer"])
     loser = challenger if total >= s["bid"] else announcer
     winner = challenger + announcer - loser
-    lost = min(1 + np.int64(s["double"]), np.int64(s["lives"][loser]))
+    lost = min(1 + int64(s["double"]), int64(s["lives"][loser]))
     s["lives"][loser] -= lost
     s["reveal_total"], s["reveal_bid"] = total, s["bid"]
     s["reveal_loser"], s["reveal_winner"], s["reveal_lives"] = loser, winner, lost
 
-    live = np.int64(s["live"])
+    live = int64(s["live"])
     if r["reward"] == ROUND:
         for seat in range(n):
             if seat == loser:
@@ -421,8 +422,8 @@ def forfeit(rules: Any, states: Any, i: int, rewards: Any) -> None:
     """H: the seat to move gave an illegal action. Its return becomes -1; the other live seats share what makes the
     game's sum 0; who is out keeps what it has."""
     s = states[i]
-    n = np.int64(rules[0]["num_players"])
-    offender = np.int64(s["seat"])
+    n = int64(rules[0]["num_players"])
+    offender = int64(s["seat"])
     pay(states, i, rewards, offender, -1.0 - s["returns"][offender])
     total = 0.0
     for seat in range(n):
@@ -435,12 +436,6 @@ def forfeit(rules: Any, states: Any, i: int, rewards: Any) -> None:
 
 # ---------------------------------------------------------------------------------------------------------------
 # Turns
-
-
-@njit()
-def floor_of(states: Any, i: int) -> int:
-    """The number that an announcement must exceed. While `again` demands one, ``bid`` is what stood before."""
-    return np.int64(states[i]["bid"])
 
 
 @njit()
@@ -465,8 +460,8 @@ def step(rules: Any, states: Any, i: int, action: int, rewards: Any) -> int:
     """
     s = states[i]
     ids = rules[0]["action"]
-    n = np.int64(rules[0]["num_players"])
-    seat = np.int64(s["seat"])
+    n = int64(rules[0]["num_players"])
+    seat = int64(s["seat"])
     if action >= ids[BID]:
         phase = s["phase"]
         kind = 2 if phase == AGAIN_NUMBER else 3 if phase == REVERSE_NUMBER else 0
@@ -486,7 +481,7 @@ def step(rules: Any, states: Any, i: int, action: int, rewards: Any) -> int:
             s["phase"] = TURN
         s["waiting"] = -1
         if s["declared_feather"] >= 0:
-            target = np.int64(s["declared_feather"])
+            target = int64(s["declared_feather"])
             s["declared_feather"] = -1
             return give(rules, states, i, target)
         return 0
@@ -540,18 +535,18 @@ def legal_mask(rules: Any, states: Any, i: int, mask: Any) -> None:
     ids = r["action"]
     on = r["variants"]
     used = s["used"]
-    n = np.int64(r["num_players"])
-    seat = np.int64(s["seat"])
+    n = int64(r["num_players"])
+    seat = int64(s["seat"])
     phase = s["phase"]
-    bid = np.int64(s["bid"])
-    cap = np.int64(r["max_bid"][s["live"]])
+    bid = int64(s["bid"])
+    cap = int64(r["max_bid"][s["live"]])
     mask[ids[BID] + bid : ids[BID] + max(cap, bid)] = 1
     if s["refused"] > bid:
         mask[ids[BID] + s["refused"] - 1] = 0
     declared = s["declared_double"] == 1 or s["declared_feather"] >= 0 or s["declared_next"] >= 0
 
     # Replies. AFTER_AGAIN leaves only the challenge beside a raise; a demanded number leaves none.
-    if bid > 0 and not declared and (phase == TURN or phase == AFTER_AGAIN):
+    if bid > 0 and not declared and phase in (TURN, AFTER_AGAIN):
         mask[ids[CHALLENGE]] = 1
         if phase == TURN:
             if on[IDEM] and not used[IDEM]:
@@ -600,7 +595,7 @@ def knowledge(rules: Any, states: Any, i: int, viewer: int, known: Any, deduced:
     """
     s = states[i]
     r = rules[0]
-    hidden = np.int64(s["num_cards"][viewer])
+    hidden = int64(s["num_cards"][viewer])
     known[:] = 0
     for f in range(MAX_FACES):
         pool[f] = s["pile"][f]
@@ -619,7 +614,7 @@ def knowledge(rules: Any, states: Any, i: int, viewer: int, known: Any, deduced:
         if seat != viewer and s["old"][seat] == 1:
             deduced[s["cards"][seat, 0]] -= 1
     for f in range(MAX_FACES):
-        pool[f] = np.int64(r["count"][f]) - s["discard"][f] - s["drawn"][f] - known[f] - deduced[f]
+        pool[f] = int64(r["count"][f]) - s["discard"][f] - s["drawn"][f] - known[f] - deduced[f]
     return hidden - 1
 
 
@@ -637,11 +632,11 @@ def total_distribution(
     changes nothing. Multisets of that size are walked, each weighted by its hypergeometric probability.
     """
     r = rules[0]
-    faces = np.int64(r["num_faces"])
+    faces = int64(r["num_faces"])
     table = np.zeros(MAX_FACES, np.int32)
     source = np.zeros(MAX_FACES, np.int32)
-    need = np.int64(hidden)
-    solid = np.int64(0)
+    need = int64(hidden)
+    solid = int64(0)
     for f in range(faces):
         table[f] = known[f]
         if r["kind"][f] == DRAW:
@@ -725,14 +720,14 @@ def observe(rules: Any, states: Any, i: int, viewer: int, all_seen: bool, scratc
     """
     s = states[i]
     r = rules[0]
-    n = np.int64(r["num_players"])
-    faces = np.int64(r["num_faces"])
+    n = int64(r["num_players"])
+    faces = int64(r["num_faces"])
     per_bid = r["per_bid"]
     out[:] = 0.0
     running = s["over"] == 0
     known, deduced, pool = scratch[0], scratch[1], scratch[2]
     hidden = knowledge(rules, states, i, viewer, known, deduced, pool)
-    num_hidden = np.int64(s["num_cards"][viewer])
+    num_hidden = int64(s["num_cards"][viewer])
     if all_seen or not running:
         for c in range(num_hidden):
             face = s["cards"][viewer, c]
@@ -796,7 +791,7 @@ def observe(rules: Any, states: Any, i: int, viewer: int, all_seen: bool, scratc
                 out[cards_at + k * faces + s["cards"][seat, c]] += 1.0
 
     width = n + 5
-    shown = min(np.int64(s["history_len"]), HISTORY)
+    shown = min(int64(s["history_len"]), HISTORY)
     slot = (s["history_len"] - shown) % HISTORY
     for h in range(shown):
         row = at + h * width
@@ -815,7 +810,7 @@ def observe(rules: Any, states: Any, i: int, viewer: int, all_seen: bool, scratc
     at += 4 + n
 
     if r["odds"]:
-        size = np.int64(r["max_bid"][n])
+        size = int64(r["max_bid"][n])
         refill = scratch[3]
         for f in range(faces):
             if hidden < num_hidden:
@@ -852,7 +847,7 @@ def redeal(rules: Any, states: Any, i: int, viewer: int, seed: Any) -> None:
         left = below(states, i, s["pile_size"])
         face = 0
         while left >= s["pile"][face]:
-            left -= np.int64(s["pile"][face])
+            left -= int64(s["pile"][face])
             face += 1
         s["pile"][face] -= 1
         s["pile_size"] -= 1
@@ -881,19 +876,27 @@ def deal_many(rules: Any, states: Any, starters: Any, failed: Any) -> int:
     return 0
 
 
-@njit(types.int64(_rules, _states, _ints, _money))
-def step_many(rules: Any, states: Any, actions: Any, rewards: Any) -> int:
-    """Plays one legal action at each table, without dealing again. Returns 0 or draw's code of the table that failed."""
+@njit(types.int64(_rules, _states, types.int64, _money, _mask))
+def play(rules: Any, states: Any, action: Any, rewards: Any, masks: Any) -> int:
+    """The PettingZoo face's step, for the first table alone: plays a legal ``action``, deals no new game, and fills
+    ``masks``, int8 (N, A): zero but for the seat to move. Returns that seat, + 16 if anything was paid, + 32 if the
+    game is over; or draw's code below 0, and the record is then to be restored."""
     rewards[:] = 0.0
-    for i in range(len(states)):
-        code = step(rules, states, i, actions[i], rewards)
-        if code < 0:
-            return code
-    return 0
+    code = step(rules, states, 0, action, rewards)
+    if code < 0:
+        return code
+    masks[:] = 0
+    seat = int64(states[0]["seat"])
+    legal_mask(rules, states, 0, masks[seat])
+    for payee in range(rules[0]["num_players"]):
+        if rewards[0, payee] != 0.0:
+            seat |= 16
+    return seat + 32 if states[0]["over"] else seat
 
 
 @njit(types.void(_rules, _states, _money))
 def forfeit_many(rules: Any, states: Any, rewards: Any) -> None:
+    """The seat to move forfeits, at each table."""
     rewards[:] = 0.0
     for i in range(len(states)):
         forfeit(rules, states, i, rewards)
@@ -901,6 +904,7 @@ def forfeit_many(rules: Any, states: Any, rewards: Any) -> None:
 
 @njit(types.void(_rules, _states, _mask))
 def legal_mask_many(rules: Any, states: Any, masks: Any) -> None:
+    """Mask of the seat to move at each table, int8 (T, A)."""
     for i in range(len(states)):
         legal_mask(rules, states, i, masks[i])
 
@@ -916,7 +920,7 @@ def observe_many(rules: Any, states: Any, seats: Any, all_seen: Any, observation
 
 
 @njit(types.int64(_rules, _states, _ints, types.boolean, _ints, _obs, _mask, _money, _flags))
-def advance_many(
+def step_many(
     rules: Any,
     states: Any,
     actions: Any,
@@ -954,6 +958,7 @@ def advance_many(
 
 @njit(types.void(_rules, _states, _ints, types.uint64))
 def redeal_many(rules: Any, states: Any, seats: Any, seed: Any) -> None:
+    """redeal at each table for ``seats[i]``, from streams of ``seed``."""
     for i in range(len(states)):
         redeal(rules, states, i, seats[i], key(seed, i))
 
@@ -991,23 +996,24 @@ def check_state(game: Game, states: NDArray[np.void]) -> str | None:
     if s["pile_size"] != s["pile"].sum() or s["discard_size"] != s["discard"].sum():
         return "pile_size or discard_size is wrong"
     live = int((s["out"][:n] == 0).sum())
-    if s["live"] != live or live < 1 or (live < 2 and not s["over"]) or s["out"][s["seat"]] and not s["over"]:
+    if s["live"] != live or live < 1 or (not s["over"] and (live < 2 or s["out"][s["seat"]])):
         return "live, out and seat contradict each other"
     largest = int(game.rules[0]["max_bid"][n])
     bids = [int(s[name]) for name in ("bid", "bid_before", "refused")]
-    if not all(0 <= bid <= largest for bid in bids) or s["history_len"] < 0:
+    if s["over"] > 1 or not all(0 <= bid <= largest for bid in bids) or s["history_len"] < 0:
         return "a number is out of range"
     if (s["history_seat"] < 0).any() or (s["history_seat"] >= n).any() or (s["history_bid"] > largest).any():
         return "the history names what is not there"
     if (s["history_kind"] < 0).any() or (s["history_kind"] >= len(KINDS)).any():
         return "the history names what is not there"
-    if not 0 <= s["phase"] <= OVER or s["direction"] not in (-1, 1) or s["over"] > 1 or (s["over"] == 1) != (s["phase"] == OVER):
+    over = s["over"] == 1
+    if not 0 <= s["phase"] <= OVER or s["direction"] not in (-1, 1) or over != (s["phase"] == OVER):
         return "phase, over or direction is wrong"
-    if s["phase"] in (AGAIN_NUMBER, AFTER_AGAIN) and s["phase"] == AGAIN_NUMBER and s["waiting"] < 0:
+    if s["phase"] == AGAIN_NUMBER and s["waiting"] < 0:
         return "nobody waits for the demanded number"
     if not 0 <= s["draws_pos"] <= s["draws_len"] <= MAX_DRAWS or (s["draws"][: s["draws_len"]] >= faces).any():
         return "the fixed draws are wrong"
     return None
 
 
-compile.complete("coyote")
+complete("coyote")

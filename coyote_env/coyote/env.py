@@ -22,14 +22,16 @@ def layout_of(rules: Rules, odds: bool) -> Layout:
     """The sections in the order in which ``engine.observe`` writes them."""
     n, faces, top = rules.num_players, len(rules.faces), rules.max_bid()
     scale = f"/ {top}, the largest number of the game"
+    relative = "seats are relative here and below: own first, then clockwise"
+    how = ", ".join(engine.KINDS)
     sections = [
-        Section("seat_to_move", (n,), 0, 1, "1 for the seat to move. Seats are relative here and below: own seat first, then clockwise"),
+        Section("seat_to_move", (n,), 0, 1, f"1 for the seat to move; {relative}"),
         Section("live", (n,), 0, 1, "1 for seats not eliminated"),
         Section("lives", (n,), 0, 1, "lives left / lives at the start"),
-        Section("cards", (n, faces), 0, 2, "cards of each face that a seat wears; the own row is zero until the game is over"),
+        Section("cards", (n, faces), 0, 2, "cards of each face that a seat wears; the own row is 0 until the end"),
         Section("num_cards", (n,), 0, 2, "how many cards a seat wears, its own included"),
-        Section("unseen", (faces,), 0, 1, "of each face the part of the deck that the pile and the seat's own cards are made of"),
-        Section("deduced", (faces,), 0, 2, "own card that counting gives away: dealt before the pile ran out in this round"),
+        Section("unseen", (faces,), 0, 1, "part of each face's cards that are in the pile or the seat's own, hidden"),
+        Section("deduced", (faces,), 0, 2, "own card known by counting: dealt before the pile ran out in this round"),
         Section("pile_size", (1,), 0, 1, "cards left to draw / cards in the deck"),
         Section("bid", (1,), 0, 1, f"standing number {scale}; 0: none"),
         Section("bid_before", (1,), 0, 1, "the number that stood before it"),
@@ -37,7 +39,7 @@ def layout_of(rules: Rules, odds: bool) -> Layout:
         Section("announcer", (n,), 0, 1, "1 for the announcer of the standing number"),
         Section("last_bid", (n,), 0, 1, "last number that each seat announced this round"),
         Section("double", (1,), 0, 1, "1: `double` hangs on the standing number"),
-        Section("waiting", (n,), 0, 1, "1 for the seat that demanded a number (`again`, `reverse`), while it is awaited"),
+        Section("waiting", (n,), 0, 1, "1 for the seat that demanded a number (`again`, `reverse`), until it is given"),
         Section("direction", (1,), -1, 1, "1 clockwise, -1 after `reverse`"),
         Section("phase", (len(engine.PHASES),), 0, 1, "one-hot: " + ", ".join(engine.PHASES)),
         Section("used", (len(VARIANTS),), 0, 1, "variants used this round: " + ", ".join(VARIANTS)),
@@ -45,16 +47,15 @@ def layout_of(rules: Rules, odds: bool) -> Layout:
         Section("declared_feather", (n,), 0, 1, "1 for the seat that will draw a second card"),
         Section("declared_next", (n,), 0, 1, "1 for the seat that will have to answer"),
         Section("max_bid", (1,), 0, 1, "largest legal number of this round"),
-        Section("history", (engine.HISTORY, n + 5), 0, 1, "the round's last announcements, oldest first: seat (one-hot), how ("
-                + ", ".join(engine.KINDS) + "), number"),
+        Section("history", (engine.HISTORY, n + 5), 0, 1, f"announcements, oldest first: seat, how ({how}), number"),
         Section("reveal_known", (1,), 0, 1, "1: there was a reveal in this game; the last one follows"),
         Section("reveal_total", (1,), -1, 1, "its total, clipped"),
         Section("reveal_bid", (1,), 0, 1, "its number"),
         Section("reveal_loser", (n,), 0, 1, "1 for the seat that lost it"),
         Section("reveal_lives", (1,), 0, 1, "lives lost / 2"),
-    ]  # fmt: skip
+    ]
     if odds:
-        sections.append(Section("odds", (top,), 0, 1, "P(total >= b) for b = 1, 2, ..., exact, from what the seat sees"))
+        sections.append(Section("odds", (top,), 0, 1, "P(total >= b) for b = 1, 2, ..., exact, from what it sees"))
     return Layout(sections)
 
 
@@ -119,7 +120,7 @@ def game(*, odds: bool = False, **rules: Any) -> Game:
         forfeit=engine.forfeit_many,
         legal_mask=engine.legal_mask_many,
         observe=engine.observe_many,
-        advance=engine.advance_many,
+        play=engine.play,
         redeal=engine.redeal_many,
         prepare=_prepare,
         failure=_failure,
@@ -132,7 +133,7 @@ def game(*, odds: bool = False, **rules: Any) -> Game:
 class CoyoteEnv(GameEnv):
     """COYOTE as a PettingZoo AEC environment; arguments are those of ``Rules``, and ``odds``."""
 
-    metadata: ClassVar[dict[str, Any]] = {  # type: ignore[misc]  # as in GameEnv
+    metadata: ClassVar[dict[str, Any]] = {
         "name": NAME, "render_modes": ["ansi", "human", "rgb_array"], "is_parallelizable": False, "render_fps": 1,
     }  # fmt: skip
 

@@ -123,7 +123,7 @@ def extreme_totals(deck: tuple[tuple[str, int], ...], fewest: int, most: int) ->
     """
     counts = dict(deck)
     numbers = [(int(f), n) for f, n in deck if f not in SPECIALS]
-    plain = sorted(numbers + [(0, counts.get("night", 0))], reverse=True)  # night is worth nothing, like a 0
+    plain = sorted([*numbers, (0, counts.get("night", 0))], reverse=True)  # night is worth nothing, like a 0
     solid = sum(counts.values()) - counts.get("?", 0)
     results: set[int] = set()
     for cards in range(fewest, most + 1):
@@ -249,10 +249,12 @@ class Rules:
 
     @property
     def faces(self) -> tuple[str, ...]:
+        """The different faces of the deck, in the order of ``cards``."""
         return tuple(face for face, _ in self.cards)
 
     @property
     def deck_size(self) -> int:
+        """Cards in the deck."""
         return sum(count for _, count in self.cards)
 
     def total_bounds(self, live: int) -> tuple[int, int]:
