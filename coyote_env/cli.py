@@ -60,10 +60,14 @@ def _match(arguments: argparse.Namespace) -> None:
     scripted = scripted_names(arguments.game)
     # A name given twice is one policy in two seats: it is loaded once, and asked once a step.
     loaded = {
-        name: load_policy(name, game, greedy=arguments.greedy and name not in scripted) for name in arguments.policies
+        name: load_policy(name, game, greedy=arguments.greedy and name not in scripted)
+        for name in dict.fromkeys(arguments.policies)
     }
-    if arguments.json is not None and arguments.json.exists():
-        raise ValueError(f"--json {arguments.json}: exists already")
+    if arguments.json is not None:  # now, not when the games have been played
+        if arguments.json.exists():
+            raise ValueError(f"--json {arguments.json}: exists already")
+        if not arguments.json.parent.is_dir():
+            raise ValueError(f"--json {arguments.json}: there is no folder {arguments.json.parent}")
     show = _progress if sys.stderr.isatty() else None
     policies = [loaded[name] for name in arguments.policies]
     result = play_match(game, policies, arguments.games, arguments.seed, progress=show)
@@ -71,8 +75,9 @@ def _match(arguments: argparse.Namespace) -> None:
         print("\r\033[K", end="", file=sys.stderr)
     print(result.table())
     if arguments.json is not None:
-        with arguments.json.open("x", encoding="utf-8") as file:
-            file.write(result.to_json() + "\n")
+        part = arguments.json.with_name(arguments.json.name + ".part")
+        part.write_text(result.to_json() + "\n", encoding="utf-8")
+        part.replace(arguments.json)  # whole or not at all
 
 
 def _assignment(text: str) -> tuple[str, Any]:
