@@ -11,6 +11,8 @@ action that is not legal and a card that is not there raise.
 
 from __future__ import annotations
 
+import copy
+import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
@@ -235,20 +237,28 @@ class ReferenceGame:
     (chance, or a script). `starter`: the seat that starts the first round.
 
     To be read at any time:
-      seat        the seat to move                         phase       "turn", "again_number", "reverse_number",
-      lives       list, one a seat                                     "after_again", "over"
-      worn        list of lists of faces, one a seat       bid         the standing number, 0 for none
-      pile        Counter of faces                         before      the number that stood before it
-      discards    Counter of faces                         refused     the number refused by `again` while another is
-      drawn       what `?` drew at the reveal of a game                awaited, else 0
-                  that is over (else empty)                announcer   whose the standing number is, None for none
-      used        set of variants used in this round       waiting     the seat that refused, until it has answered
-      direction   +1 clockwise, -1                         double      whether a challenge now costs two lives
-      reveal      the last one: dict(total, number,        declared    dict: what the seat to move has declared for
-                  loser, winner, lives, cards, drawn)                  its number (double, extra_feather, next_is)
-      returns     list of fractions, paid so far           eliminated  seats in the order in which they went out
-      fresh       like worn: was the card dealt after the  reshuffled  whether the pile ran out in this round
-                  pile had run out in this round?
+      seat        the seat to move
+      phase       "turn", "again_number" and "reverse_number" (a number is demanded), "after_again", "over"
+      lives       list, one a seat
+      worn        list of lists of faces, one a seat
+      fresh       like worn: was the card dealt after the pile had run out in this round?
+      reshuffled  whether the pile ran out in this round
+      pile        Counter of faces
+      discards    Counter of faces
+      drawn       what `?` drew at the reveal of a game that is over (else empty)
+      bid         the standing number, 0 for none; while `again` waits, what stood before the refused one
+      before      the number that stood before it
+      refused     the number refused by `again` while another is awaited, else 0
+      announcer   whose the standing number is, None for none
+      waiting     the seat that demanded a number by `again` or `reverse`, until it is given; else None
+      double      whether a challenge now costs two lives
+      declared    dict: what the seat to move has declared for its number (double, extra_feather, next_is)
+      used        set of variants used in this round
+      direction   +1 clockwise, -1
+      history     of this round: (seat, number, how it came about: "raise", "idem", "again" or "reverse")
+      reveal      the last one: dict(total, number, loser, winner, lives, cards, drawn), None for none
+      returns     list of fractions, paid so far
+      eliminated  seats in the order in which they went out
     """
 
     seat: int
@@ -266,12 +276,16 @@ class ReferenceGame:
     declared: dict[str, Any]
     used: set[str]
     direction: int
+    history: list[tuple[int, int, str]]
 
     def __init__(self, rules: dict[str, Any], next_face: Callable[[Counter[str]], str], starter: int) -> None:
         self.rules = rules
         self.next_face = next_face
         self.num_seats: int = rules["num_players"]
-        self.caps = {live: max_bid(rules, live) for live in range(2, self.num_seats + 1)}
+        # Numbers above max_bid(N) have no action id. A deck with more bad cards than good ones can reach more with
+        # fewer seats; the ids are the limit there.
+        highest_id = max_bid(rules, self.num_seats)
+        self.caps = {live: min(max_bid(rules, live), highest_id) for live in range(2, self.num_seats + 1)}
         self.lives = [rules["lives"]] * self.num_seats
         self.pile = Counter(rules["deck"])
         self.discards: Counter[str] = Counter()
@@ -299,9 +313,7 @@ class ReferenceGame:
 
     def numbers(self) -> list[int]:
         """The numbers that the seat to move can announce."""
-        if self.phase == "again_number":
-            return [n for n in range(1, self.cap() + 1) if n > self.before and n != self.refused]
-        return [n for n in range(1, self.cap() + 1) if n > self.bid]
+        return [n for n in range(1, self.cap() + 1) if n > self.bid and n != self.refused]
 
     def legal(self) -> list[str]:
         """Names of the legal actions of the seat to move."""
@@ -313,7 +325,7 @@ class ReferenceGame:
 
         # Answers other than a number. A number that is demanded ("again_number", "reverse_number") leaves none; after
         # a refusal the refusing seat may raise or challenge.
-        if self.bid > 0 and nothing_declared:
+        if self.announcer is not None and nothing_declared:
             if self.phase in ("turn", "after_again"):
                 names.append("challenge")
             if self.phase == "turn":
@@ -350,9 +362,22 @@ class ReferenceGame:
     # --- moves
 
     def step(self, action: str) -> dict[int, Fraction]:
-        """Plays one action of the seat to move; what it paid to whom (seats that got nothing are left out)."""
+        """Plays one action of the seat to move; what it paid to whom (seats that got nothing are left out).
+
+        An action that is not legal and a card that cannot be drawn raise, and then nothing has changed.
+        """
         if action not in self.legal():
             raise IllegalActionError(f"{action} of seat {self.seat}; legal: {self.legal()}")
+        if action != "challenge" and "extra_feather" not in self.declared:
+            return self._play(action)  # draws nothing
+        before = {name: copy.deepcopy(value) for name, value in vars(self).items() if name not in ("rules", "caps")}
+        try:
+            return self._play(action)
+        except ValueError:
+            vars(self).update(before)
+            raise
+
+    def _play(self, action: str) -> dict[int, Fraction]:
         me = self.seat
         name, _, argument = action.partition("+")
         if name == "challenge":
@@ -363,18 +388,21 @@ class ReferenceGame:
         if name == "idem":
             self.before = self.bid
             self.announcer = me
+            self.history.append((me, self.bid, "idem"))
             self.seat = self.neighbour(me, self.direction)
         elif name == "reverse":
             self.direction = -self.direction
             self.phase = "reverse_number"
+            self.waiting = me
             assert self.announcer is not None
             self.seat = self.announcer
         elif name == "again":
             self.phase = "again_number"
-            self.refused = self.bid
             self.waiting = me
             assert self.announcer is not None
             self.seat = self.announcer
+            # The number falls: what stood before it stands again, and nobody may be challenged for that.
+            self.refused, self.bid, self.announcer = self.bid, self.before, None
         elif name == "double":
             self.declared["double"] = True
         elif name in ("extra_feather", "next_is"):
@@ -387,10 +415,10 @@ class ReferenceGame:
         me = self.seat
         if "extra_feather" in self.declared:
             self._give(self.declared["extra_feather"])
-        if self.phase != "again_number":  # a number in place of a refused one has the same number before it
-            self.before = self.bid
-        self.bid = number
+        self.before, self.bid = self.bid, number
         self.announcer = me
+        how = {"again_number": "again", "reverse_number": "reverse"}.get(self.phase, "raise")
+        self.history.append((me, number, how))
         self.double = "double" in self.declared
         if self.phase == "again_number":
             assert self.waiting is not None
@@ -398,7 +426,7 @@ class ReferenceGame:
         else:
             self.seat = self.declared.get("next_is", self.neighbour(me, self.direction))
             self.phase = "turn"
-            self.waiting = None
+        self.waiting = None
         self.refused = 0
         self.declared = {}
 
@@ -494,6 +522,7 @@ class ReferenceGame:
         self.double = False
         self.declared = {}
         self.used = set()
+        self.history = []
         self.direction = 1
         self.phase = "turn"
         self.seat = starter
@@ -521,16 +550,24 @@ class ReferenceGame:
         return card
 
 
-def script(faces: Iterable[str]) -> Callable[[Counter[str]], str]:
-    """A `next_face` that names the given cards in order, and raises when they are used up."""
-    iterator = iter(faces)
+class Script:
+    """A `next_face` that names the given cards in order. Used up, it asks `then`, or raises if there is none."""
 
-    def next_face(pile: Counter[str]) -> str:
-        for face in iterator:
-            return face
-        raise ValueError(f"the script of draws is used up, the pile is {dict(pile)}")
+    def __init__(self, faces: Iterable[str], then: Callable[[Counter[str]], str] | None = None) -> None:
+        self.faces = list(faces)
+        self.then = then
 
-    return next_face
+    def __call__(self, pile: Counter[str]) -> str:
+        if self.faces:
+            return self.faces.pop(0)
+        if self.then is None:
+            raise ValueError(f"the script of draws is used up, the pile is {dict(pile)}")
+        return self.then(pile)
+
+
+def at_random(rng: random.Random) -> Callable[[Counter[str]], str]:
+    """A `next_face` that takes each card of the pile with the same chance."""
+    return lambda pile: rng.choice(sorted(pile.elements()))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -557,14 +594,14 @@ def total_distribution(game: ReferenceGame, seat: int) -> dict[int, Fraction]:
     unseen.subtract(game.discards)
     assert min(unseen.values()) >= 0
     chances: Counter[int] = Counter()
-    for mine, pile, chance in _ordered_draws(hidden, +unseen):
+    for mine, pile, chance in ordered_draws(hidden, +unseen):
         cards = seen + list(mine)
-        for drawn, later in _reveal_draws(cards.count("?"), pile, +game.discards):
+        for drawn, later in reveal_draws(cards.count("?"), pile, +game.discards):
             chances[total_of([*cards, *drawn])] += chance * later  # type: ignore[assignment]
     return {total: Fraction(chance) for total, chance in chances.items()}
 
 
-def _ordered_draws(amount: int, cards: Counter[str]) -> Iterator[tuple[tuple[str, ...], Counter[str], Fraction]]:
+def ordered_draws(amount: int, cards: Counter[str]) -> Iterator[tuple[tuple[str, ...], Counter[str], Fraction]]:
     """Each way to draw `amount` cards one after another: the cards, what is left, the chance."""
     if amount == 0:
         yield (), cards, Fraction(1)
@@ -572,11 +609,11 @@ def _ordered_draws(amount: int, cards: Counter[str]) -> Iterator[tuple[tuple[str
     size = sum(cards.values())
     for face in sorted(cards):
         first = Fraction(cards[face], size)
-        for rest, left, chance in _ordered_draws(amount - 1, cards - Counter([face])):
+        for rest, left, chance in ordered_draws(amount - 1, cards - Counter([face])):
             yield (face, *rest), left, first * chance
 
 
-def _reveal_draws(
+def reveal_draws(
     open_draws: int, pile: Counter[str], discards: Counter[str]
 ) -> Iterator[tuple[tuple[str, ...], Fraction]]:
     """Each sequence of cards that open `?` can draw, with its chance."""
@@ -587,5 +624,5 @@ def _reveal_draws(
         return
     size = sum(pile.values())
     for face in sorted(pile):
-        for rest, chance in _reveal_draws(open_draws - 1 + (face == "?"), pile - Counter([face]), discards):
+        for rest, chance in reveal_draws(open_draws - 1 + (face == "?"), pile - Counter([face]), discards):
             yield (face, *rest), Fraction(pile[face], size) * chance

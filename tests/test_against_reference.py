@@ -1,0 +1,580 @@
+"""The engine and the plain reference on the same games, state by state.
+
+The engine draws its own cards. The reference is then asked to make the same step with the cards that the engine's
+record shows; what `?` drew in a round that is over is not in the record, so any draw that the pile allows and that
+explains the whole record after the step will do.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import os
+import random
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, reject, settings
+from hypothesis import strategies as st
+
+from coyote_env import coyote_v0
+from coyote_env.coyote import engine
+from coyote_env.coyote.rules import Rules
+from tests.reference import coyote as reference
+from tests.tables import faces_in_order
+
+pytestmark = pytest.mark.engine
+
+# `make test` plays these games three times. Without compilation they are slow, with bounds checks a part will do.
+COMPILED = "1" not in (os.environ.get("NUMBA_DISABLE_JIT"), os.environ.get("NUMBA_BOUNDSCHECK"))
+SUBSETS = [
+    list(chosen) for size in range(7) for chosen in itertools.combinations(reference.VARIANTS, size)
+]  # all 64 sets of variants
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The engine, one table, every field of its record in the words of the reference
+
+
+def record(env: Any) -> Any:
+    """A copy of the record of the table: what `get_state` ends with."""
+    size = env.game.state_dtype.itemsize
+    return np.frombuffer(env.get_state()[-size:], env.game.state_dtype)[0]
+
+
+class EngineGame:
+    def __init__(self, kwargs: dict[str, Any], seed: int, odds: bool) -> None:
+        self.env = coyote_v0.raw_env(**kwargs, odds=odds)
+        self.env.reset(seed=seed)
+        self.game = self.env.game
+        self.agents = self.env.possible_agents
+        self.num_seats = self.game.num_seats
+        self.faces = faces_in_order(reference.resolve(**kwargs)["deck"])
+        self.state = record(self.env)
+
+    def legal(self) -> list[str]:
+        mask = self.env.observe(self.env.agent_selection)["action_mask"]
+        return [self.game.action_names[action] for action in np.flatnonzero(mask)]
+
+    def step(self, name: str) -> dict[int, float]:
+        self.env.step(self.game.action_id[name])
+        self.state = record(self.env)
+        return {seat: self.env.rewards[agent] for seat, agent in enumerate(self.agents) if self.env.rewards[agent]}
+
+    def counter(self, field: str) -> Counter[str]:
+        counts = self.state[field]
+        assert not counts[len(self.faces) :].any()
+        return +Counter({face: int(count) for face, count in zip(self.faces, counts, strict=False)})
+
+    def worn(self, seat: int) -> list[str]:
+        s = self.state
+        assert (s["cards"][seat, s["num_cards"][seat] :] == -1).all()
+        return [self.faces[face] for face in s["cards"][seat, : s["num_cards"][seat]]]
+
+    def facts(self) -> dict[str, Any]:
+        """All there is to say about the state. Rewards are floats, seats absolute."""
+        s, seats = self.state, range(self.num_seats)
+        over = bool(s["over"])
+        length = int(s["history_len"])
+        ring = [slot % engine.HISTORY for slot in range(max(0, length - engine.HISTORY), length)]
+        assert (s["pile_size"], s["discard_size"]) == (s["pile"].sum(), s["discard"].sum())
+        return {
+            "over": over,
+            "seat": None if over else int(s["seat"]),
+            "phase": engine.PHASES[s["phase"]],
+            "lives": s["lives"][: self.num_seats].tolist(),
+            "out": [seat for seat in seats if s["out"][seat]],
+            "live": int(s["live"]),
+            "worn": [self.worn(seat) for seat in seats],
+            "pile": self.counter("pile"),
+            "discards": self.counter("discard"),
+            "drawn": self.counter("drawn"),
+            "bid": int(s["bid"]),
+            "before": int(s["bid_before"]),
+            "refused": int(s["refused"]),
+            "announcer": int(s["announcer"]),
+            "waiting": int(s["waiting"]),
+            "known by elimination": [] if over else [seat for seat in seats if s["old"][seat]],
+            "double": bool(s["double"]),
+            "direction": int(s["direction"]),
+            "used": {name for name, used in zip(reference.VARIANTS, s["used"], strict=True) if used},
+            "declared": {
+                **({"double": True} if s["declared_double"] else {}),
+                **({"extra_feather": int(s["declared_feather"])} if s["declared_feather"] >= 0 else {}),
+                **({"next_is": int(s["declared_next"])} if s["declared_next"] >= 0 else {}),
+            },
+            "history": [
+                (int(s["history_seat"][slot]), int(s["history_bid"][slot]), engine.KINDS[s["history_kind"][slot]])
+                for slot in ring
+            ],
+            "reveal": None
+            if s["reveal_loser"] < 0
+            else {
+                "total": int(s["reveal_total"]),
+                "number": int(s["reveal_bid"]),
+                "loser": int(s["reveal_loser"]),
+                "winner": int(s["reveal_winner"]),
+                "lives": int(s["reveal_lives"]),
+            },
+        }
+
+    def returns(self) -> list[float]:
+        return [float(value) for value in self.state["returns"][: self.num_seats]]
+
+
+def facts(game: reference.ReferenceGame) -> dict[str, Any]:
+    """The same facts of the reference."""
+    reveal = game.reveal and {key: game.reveal[key] for key in ("total", "number", "loser", "winner", "lives")}
+    return {
+        "over": game.over,
+        "seat": None if game.over else game.seat,
+        "phase": game.phase,
+        "lives": game.lives,
+        "out": sorted(game.eliminated),
+        "live": len(game.live()),
+        "worn": game.worn,
+        "pile": +game.pile,
+        "discards": +game.discards,
+        "drawn": Counter(game.drawn),
+        "bid": game.bid,
+        "before": game.before,
+        "refused": game.refused,
+        "announcer": -1 if game.announcer is None else game.announcer,
+        "waiting": -1 if game.waiting is None else game.waiting,
+        "known by elimination": [
+            seat
+            for seat in range(game.num_seats)
+            if not game.over and game.reshuffled and game.fresh[seat] and not game.fresh[seat][0]
+        ],
+        "double": game.double,
+        "direction": game.direction,
+        "used": game.used,
+        "declared": game.declared,
+        "history": game.history[-engine.HISTORY :],
+        "reveal": reveal,
+    }
+
+
+class Pair:
+    """Both, in step. Every step compares all facts, rewards and returns."""
+
+    def __init__(self, kwargs: dict[str, Any], seed: int, odds: bool = False) -> None:
+        self.engine = EngineGame(kwargs, seed, odds)
+        self.deck = Counter(reference.resolve(**kwargs)["deck"])
+        seats = self.engine.num_seats
+        starter = int(self.engine.state["seat"])
+        dealt = [self.engine.worn((starter + k) % seats)[0] for k in range(seats)]
+        self.reference = reference.ReferenceGame(reference.resolve(**kwargs), reference.Script(dealt), starter)
+        self.compare()
+
+    def legal(self) -> list[str]:
+        mine = self.reference.legal()
+        theirs = self.engine.legal()
+        assert sorted(theirs) == sorted(mine)
+        assert bool(mine) != self.reference.over
+        return mine
+
+    def step(self, name: str) -> None:
+        reveal = name == "challenge"
+        before = self.reference
+        old_worn = [list(cards) for cards in before.worn]
+        paid = self.engine.step(name)
+        state = self.engine.state
+        if not reveal:
+            drawn: list[str] = []
+            for seat, old in enumerate(old_worn):
+                new = self.engine.worn(seat)
+                assert new[: len(old)] == old
+                drawn += new[len(old) :]
+            self._follow(name, drawn, paid)
+            return
+        dealt = []
+        if not state["over"]:
+            order = [(int(state["starter"]) + k) % self.engine.num_seats for k in range(self.engine.num_seats)]
+            dealt = [card for seat in order for card in self.engine.worn(seat)]
+        cards = [card for cards in before.worn for card in cards]
+        tried = set()
+        problem: AssertionError | ValueError = AssertionError(f"no draw gives the total {state['reveal_total']}")
+        for drawn_cards, _ in reference.reveal_draws(cards.count("?"), +before.pile, +before.discards):
+            key = tuple(sorted(drawn_cards))
+            if key in tried or reference.total_of([*cards, *drawn_cards]) != state["reveal_total"]:
+                continue
+            tried.add(key)
+            self.reference = copy.deepcopy(before) if "?" in cards else before
+            try:
+                self._follow(name, [*drawn_cards, *dealt], paid)
+                return
+            except (AssertionError, ValueError) as error:
+                problem = error
+        raise problem
+
+    def _follow(self, name: str, draws: list[str], paid: dict[int, float]) -> None:
+        self.reference.next_face = script = reference.Script(draws)
+        rewards = self.reference.step(name)
+        assert not script.faces, f"drawn by the engine alone: {script.faces}"
+        assert paid.keys() == {seat for seat, reward in rewards.items() if reward}
+        assert all(abs(paid[seat] - rewards[seat]) < 1e-12 for seat in paid)
+        self.compare()
+
+    def compare(self) -> None:
+        mine, theirs = facts(self.reference), self.engine.facts()
+        assert theirs == mine
+        returns = zip(self.engine.returns(), self.reference.returns, strict=True)
+        assert all(abs(theirs - mine) < 1e-12 for theirs, mine in returns)
+        worn = Counter(card for cards in mine["worn"] for card in cards)
+        assert self.engine.counter("pile") + self.engine.counter("discard") + worn + mine["drawn"] == self.deck
+
+
+def choose(legal: list[str], rng: random.Random, challenge: float) -> str:
+    """A random action under which rounds last, and every kind of action and the cap come up."""
+    numbers = [name for name in legal if name.startswith("bid_")]
+    others = [name for name in legal if not name.startswith("bid_") and name != "challenge"]
+    if "challenge" in legal and (len(legal) == 1 or rng.random() < challenge):
+        return "challenge"
+    if others and (not numbers or rng.random() < 0.45):
+        kind = rng.choice(sorted({name.partition("+")[0] for name in others}))
+        return rng.choice([name for name in others if name.startswith(kind)])
+    if not numbers:
+        return "challenge"
+    if rng.random() < 0.04:
+        return numbers[-1 - (rng.random() < 0.5 and len(numbers) > 1)]
+    return numbers[min(len(numbers) - 1, int(rng.expovariate(0.4)))]
+
+
+def play_out(
+    kwargs: dict[str, Any], seed: int, watch: Callable[[Pair], None] | None = None, odds: bool = False
+) -> None:
+    """Plays a random game on both; `watch` is called in every state."""
+    rng = random.Random(f"{kwargs} {seed}")
+    challenge = rng.choice([0.08, 0.25, 0.6])
+    pair = Pair(kwargs, seed, odds)
+    while True:
+        legal = pair.legal()
+        if watch is not None:
+            watch(pair)
+        if not legal:
+            break
+        pair.step(choose(legal, rng, challenge))
+    assert sum(pair.reference.returns) == 0
+    assert sum(pair.engine.returns()) == pytest.approx(0, abs=1e-9)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Tables to play at
+
+
+def playable(kwargs: dict[str, Any]) -> bool:
+    """Is there a number to announce with every count of live seats, and a card for every seat?"""
+    rules = reference.resolve(**kwargs)
+    seats = rules["num_players"]
+    if sum(rules["deck"].values()) < seats:
+        return False
+    return all(1 <= reference.max_bid(rules, live) <= 200 for live in range(2, seats + 1))
+
+
+def random_deck(rng: random.Random, seats: int) -> dict[str, int] | str:
+    kind = rng.choice(["feathers-30", "classic-36", "specials", "specials", "tiny", "tiny", "any"])
+    if kind in reference.DECKS:
+        return kind
+    if kind == "specials":
+        deck = {str(number): rng.randint(1, 2) for number in range(1, 5 + seats // 2)}
+        deck.update({face: rng.randint(0, 3) for face in ("?", "max0", "max-", "night")})
+        deck.update({"x2": rng.randint(0, 2), "-5": rng.randint(0, 2), "0": rng.randint(0, 1)})
+    elif kind == "tiny":
+        cards = [rng.choice(["1", "2", "3", "4", "9", "?", "?", "x2", "max0", "night", "-1"]) for _ in range(seats)]
+        cards += [rng.choice(["5", "6", "7", "?", "max-"]) for _ in range(rng.choice([0, 0, 1, 1, 2, 3]))]
+        deck = Counter(cards)
+    else:
+        deck = Counter(str(rng.randint(-9, 20)) for _ in range(rng.randint(seats, 3 * seats)))
+        deck.update({face: 1 for face in reference.SPECIALS if rng.random() < 0.6})
+    return {face: count for face, count in deck.items() if count}
+
+
+def random_table(rng: random.Random, **fixed: Any) -> dict[str, Any]:
+    while True:
+        seats = fixed.get("num_players", rng.choice([2, 2, 3, 3, 4, 5, 6, 7, 8, 9, 10]))
+        kwargs = {
+            "num_players": seats,
+            "deck": random_deck(rng, seats),
+            "lives": rng.choice([1, 2, 3]) if seats < 6 else rng.choice([1, 2]),
+            "variants": rng.choice(SUBSETS),
+            "reshuffle": rng.choice(["when_needed", "when_needed", "every_round"]),
+            "starter": rng.choice(["loser", "loser", "after_loser"]),
+            "starter_if_out": rng.choice(["winner", "left"]),
+            "game_end": rng.choice(["last_standing", "last_standing", "last_standing", "first_loss"]),
+            "reward": rng.choice(["win", "placement", "round"]),
+            **fixed,
+        }
+        if playable(kwargs):
+            return kwargs
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Games
+
+
+@pytest.mark.parametrize("size", range(7))
+def test_random_games_with_every_subset_of_variants(size):
+    for number, variants in enumerate(SUBSETS):
+        if len(variants) == size and (COMPILED or number % 4 == 0):
+            for game in range(2 if COMPILED else 1):
+                rng = random.Random(f"{number} {game}")
+                play_out(random_table(rng, variants=variants), seed=number)
+
+
+@pytest.mark.parametrize("num_players", range(2, 11))
+def test_random_games_with_every_number_of_seats(num_players):
+    for game in range(5 if COMPILED else 1):
+        rng = random.Random(f"{num_players} {game}")
+        play_out(random_table(rng, num_players=num_players), seed=game)
+
+
+@pytest.mark.parametrize("edition", [{}, {"edition": "mini"}, {"edition": "mini", "num_players": 3}])
+def test_random_games_of_the_editions(edition):
+    for seed in range(6 if COMPILED else 1):
+        play_out(edition, seed)
+
+
+def test_the_random_games_reach_what_they_are_meant_to_reach():
+    """The comparison is worth what it meets: counted over 70 games of the kind above."""
+    met: Counter[str] = Counter()
+
+    def watch(pair: Pair) -> None:
+        game = pair.reference
+        met[f"phase {game.phase}"] += 1
+        met["reshuffled in mid-round"] += game.reshuffled
+        met["counterclockwise"] += game.direction == -1
+        met["nothing left to draw"] += not +game.pile and not +game.discards
+        met["only discards left to draw"] += not +game.pile and bool(+game.discards)
+        met["at the cap"] += not game.over and game.bid == game.cap()
+        met["two cards"] += any(len(cards) == 2 for cards in game.worn)
+        met["long round"] += len(game.history) > engine.HISTORY
+        met.update(f"used {name}" for name in game.used)
+        if game.reveal is not None and game.bid == 0:
+            cards = [card for cards in game.reveal["cards"] for card in cards]
+            met["? drew"] += bool(game.reveal["drawn"])
+            met["? drew ?"] += "?" in game.reveal["drawn"]
+            met["? drew nothing"] += "?" in cards and not game.reveal["drawn"]
+            met["two ? or more"] += cards.count("?") >= 2
+            met["negative total"] += game.reveal["total"] < 0
+            met["two lives"] += game.reveal["lives"] == 2
+
+    for number in range(70):
+        rng = random.Random(number)
+        play_out(random_table(rng), seed=number, watch=watch)
+    expected = {f"used {name}" for name in reference.VARIANTS} | {f"phase {name}" for name in engine.PHASES}
+    expected |= {"reshuffled in mid-round", "counterclockwise", "nothing left to draw", "only discards left to draw"}
+    expected |= {"at the cap", "two cards", "long round", "? drew", "? drew ?", "? drew nothing", "two ? or more"}
+    expected |= {"negative total", "two lives"}
+    assert {name: count for name, count in met.items() if count >= 3}.keys() == expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(20))
+def test_many_random_games(part):
+    for number in range(300):
+        rng = random.Random(f"slow {part} {number}")
+        play_out(random_table(rng), seed=number)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Caps
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "live", "cap"),
+    [({"deck": "feathers-30"}, live, cap) for live, cap in ((2, 70), (3, 90), (4, 110), (6, 146))]
+    + [({"deck": "classic-36", "variants": "none"}, live, cap) for live, cap in ((6, 140), (10, 190))],
+)
+def test_caps_stated_by_the_rules(kwargs, live, cap):
+    assert Rules(num_players=10, **kwargs).max_bid(live) == cap
+    assert reference.max_bid(reference.resolve(num_players=10, **kwargs), live) == cap
+
+
+def test_caps_of_small_decks_by_trying_everything():
+    rng = random.Random(1)
+    faces = ["1", "2", "3", "7", "-1", "-4", "0", "?", "?", "max0", "max-", "x2", "night"]
+    compared = 0
+    while compared < 300:
+        deck = Counter(rng.choice(faces) for _ in range(rng.randint(2, 8)))
+        seats = min(10, sum(deck.values()))
+        kwargs: dict[str, Any] = {"num_players": seats, "deck": deck, "variants": rng.choice(["all", "none"])}
+        if playable(kwargs):
+            chosen, rules = Rules(**kwargs), reference.resolve(**kwargs)
+            for live in range(2, seats + 1):
+                everything = reference.max_bid_brute_force(rules, live)
+                assert (kwargs, chosen.max_bid(live)) == (kwargs, everything)
+                assert (kwargs, reference.max_bid(rules, live)) == (kwargs, everything)
+                compared += 1
+
+
+def test_caps_of_large_decks():
+    rng = random.Random(2)
+    for _ in range(40):
+        kwargs = random_table(rng, num_players=10, variants=rng.choice(["all", "none"]))
+        chosen, rules = Rules(**kwargs), reference.resolve(**kwargs)
+        for live in range(2, 11):
+            assert (kwargs, live, chosen.max_bid(live)) == (kwargs, live, reference.max_bid(rules, live))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What a seat can know of the total
+
+
+def odds(game: EngineGame, seat: int) -> list[float]:
+    """The `odds` section of the observation of `seat`: P(total >= b), b = 1, 2, ..."""
+    observation = game.env.observe(game.agents[seat])["observation"]
+    section: list[float] = game.game.layout.view(observation, "odds").tolist()
+    return section
+
+
+def ways(game: reference.ReferenceGame, seat: int) -> int:
+    """About how many ways there are to draw what `seat` cannot see: what trying everything costs."""
+    unseen = len(+game.pile) + 2
+    draws = len(game.worn[seat]) + sum(cards.count("?") for cards in game.worn) + game.pile["?"]
+    return int(unseen**draws)
+
+
+def watch_distributions(met: Counter[str], limit: int, share: float) -> Callable[[Pair], None]:
+    rng = random.Random(0)
+
+    def watch(pair: Pair) -> None:
+        game = pair.reference
+        for seat in range(game.num_seats):
+            if game.over:
+                reached = int(pair.engine.state["reveal_total"])
+                expected = [float(reached >= b) for b in range(1, len(odds(pair.engine, seat)) + 1)]
+                assert odds(pair.engine, seat) == expected
+                met["over"] += 1
+            elif ways(game, seat) <= limit and rng.random() < share:
+                exact = reference.total_distribution(game, seat)
+                assert sum(exact.values()) == 1
+                mine = pair.engine.env.total_distribution(seat)
+                assert mine.keys() == exact.keys()
+                assert max(abs(mine[total] - exact[total]) for total in mine) < 1e-12
+                section = odds(pair.engine, seat)
+                expected = [
+                    sum(chance for total, chance in mine.items() if total >= b) for b in range(1, len(section) + 1)
+                ]
+                np.testing.assert_allclose(section, expected, rtol=0, atol=1e-6)
+                wears = len(game.worn[seat])
+                known = game.reshuffled and wears > 0 and not game.fresh[seat][0]
+                met[f"wears {wears}" + (", one known" if known else "")] += 1
+                met["eliminated"] += game.lives[seat] == 0
+                if "?" in [card for other, cards in enumerate(game.worn) if other != seat for card in cards]:
+                    met["? on an empty pile"] += not +game.pile
+                    met["? with nothing to draw"] += not +game.pile and not +game.discards
+                met["pile shorter than `?` draw"] += 0 < sum(game.pile.values()) < game.worn.count(["?"])
+
+    return watch
+
+
+def test_total_distributions_by_trying_everything():
+    met: Counter[str] = Counter()
+    watch = watch_distributions(met, limit=400, share=0.2)
+    for number in range(90 if COMPILED else 6):
+        rng = random.Random(f"distribution {number}")
+        kwargs = random_table(rng)
+        if number % 3:  # few cards: the pile runs out when the feather is drawn, in the deal, at the reveal
+            cards = [
+                rng.choice(["1", "2", "4", "9", "?", "x2", "max0", "max-", "-1"]) for _ in range(rng.randint(3, 5))
+            ]
+            tiny = {"num_players": rng.choice([2, 3]), "deck": dict(Counter(cards)), "lives": 3, "variants": "all"}
+            kwargs = tiny if playable(tiny) else kwargs
+        play_out(kwargs, seed=number, watch=watch, odds=True)
+    if COMPILED:
+        kinds = {"over", "wears 0", "wears 1", "wears 2", "wears 1, one known", "wears 2, one known", "eliminated"}
+        kinds |= {"? on an empty pile", "? with nothing to draw", "pile shorter than `?` draw"}
+        assert {name for name, count in met.items() if count >= 5} == kinds
+
+
+@pytest.mark.slow
+def test_total_distributions_of_the_editions_own_deck():
+    met: Counter[str] = Counter()
+    for seed in range(12):
+        for num_players in (2, 4, 6, 10):
+            watch = watch_distributions(met, limit=20_000, share=0.05)
+            play_out({"num_players": num_players, "lives": 1}, seed, watch, odds=True)
+    assert met["wears 1"] > 100
+    assert met["wears 2"] > 20
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Any rules at all
+
+
+@st.composite
+def any_rules(draw: Any) -> Rules:
+    faces = st.one_of(
+        st.integers(-99, 99).map(str), st.integers(1, 9).map(str), st.sampled_from([*reference.SPECIALS, "0"])
+    )
+    deck = draw(
+        st.one_of(
+            st.sampled_from(sorted(reference.DECKS)),
+            st.dictionaries(faces, st.integers(1, 4), min_size=2, max_size=24),
+        )
+    )
+    size = 30 if isinstance(deck, str) else sum(deck.values())
+    try:
+        return Rules(
+            num_players=draw(st.integers(2, max(2, min(10, size)))),
+            deck=deck,
+            lives=draw(st.integers(1, 9)),
+            variants=draw(st.sampled_from(SUBSETS)),
+            reshuffle=draw(st.sampled_from(["when_needed", "every_round"])),
+            starter=draw(st.sampled_from(["loser", "after_loser"])),
+            starter_if_out=draw(st.sampled_from(["winner", "left"])),
+            game_end=draw(st.sampled_from(["last_standing", "last_standing", "first_loss"])),
+            reward=draw(st.sampled_from(["win", "placement", "round"])),
+        )
+    except ValueError:  # too few cards, or with some number of seats no total above 0
+        reject()
+
+
+def longest_game(rules: Rules) -> int:
+    """No game takes more decisions.
+
+    A round costs at least one life, and the game ends when one seat has all that are left: at most N * lives - 1
+    rounds. In a round the standing numbers rise strictly but for the one that `again` refused: at most cap + 1
+    numbers. Then six variants, once each, and the challenge.
+    """
+    rounds = 1 if rules.game_end == "first_loss" else rules.num_players * rules.lives - 1
+    return rounds * (max(rules.max_bid(live) for live in range(2, rules.num_players + 1)) + 8)
+
+
+@settings(max_examples=100 if COMPILED else 10, deadline=None, derandomize=True)
+@given(rules=any_rules(), seed=st.integers(0, 2**63 - 1), challenge=st.sampled_from([0.0, 0.1, 0.4, 1.0]))
+def test_any_game_ends_with_all_cards_and_a_sum_of_zero(rules, seed, challenge):
+    env = coyote_v0.raw_env(**rules.as_dict())
+    env.reset(seed=seed)
+    agents, counts = env.possible_agents, [count for _, count in rules.cards]
+    bound, decisions = longest_game(rules), 0
+    if bound > 3000:
+        challenge = max(challenge, 0.1)
+    rng = np.random.default_rng(seed)
+    paid = np.zeros(len(agents))
+    while not all(env.terminations.values()):
+        state = record(env)
+        cards = np.zeros(len(counts), int)
+        for seat in range(len(agents)):
+            np.add.at(cards, state["cards"][seat, : state["num_cards"][seat]], 1)
+            assert bool(state["out"][seat]) == (state["lives"][seat] == 0)
+        for place in ("pile", "discard", "drawn"):
+            cards += state[place][: len(counts)]
+        assert cards.tolist() == counts
+        legal = np.flatnonzero(env.observe(env.agent_selection)["action_mask"])
+        assert len(legal) > 0
+        # With challenge 0.0 every round is as long as it can be: all variants, the lowest numbers.
+        action = legal[0] if legal[0] != 0 or len(legal) == 1 or rng.random() < challenge else legal[1]
+        if challenge > 0 and action != 0 and rng.random() < 0.5:
+            action = rng.choice(legal[:12])
+        env.step(int(action))
+        paid += [env.rewards[agent] for agent in agents]
+        decisions += 1
+        assert decisions <= bound
+    assert not any(env.observe(agent)["action_mask"].any() for agent in agents)
+    assert abs(paid.sum()) < 1e-9
+    assert record(env)["returns"][: len(agents)] == pytest.approx(paid, abs=1e-12)
