@@ -68,7 +68,7 @@ class GameEnv(AECEnv[str, Observation, int]):
         self._states: NDArray[np.void] = np.zeros(1, game.state_dtype)
         self._started = False
         self._rewards = np.zeros((1, game.num_seats), np.float64)
-        self._masks: list[NDArray[np.int8]] = []  # of every seat; zero but for the one to move
+        self._masks = np.zeros((game.num_seats, game.num_actions), np.int8)  # zero but for the seat to move
         self._fixed = False  # whether fixed draws were given for this game
         self._one = np.zeros(1, np.int64)
 
@@ -137,10 +137,10 @@ class GameEnv(AECEnv[str, Observation, int]):
         self._select(seat, masks)
 
     def _select(self, seat: int, masks: NDArray[np.int8]) -> None:
-        """``seat`` is to move. ``masks`` (N, A) are new arrays: converters write into infos, callers keep them."""
+        """``seat`` is to move, under ``masks`` (N, A). Infos get arrays of their own: converters write into them."""
         self.agent_selection = self.possible_agents[seat]
-        self._masks = list(masks)
-        self.infos = {agent: {"action_mask": mask} for agent, mask in zip(self.agents, self._masks, strict=True)}
+        self._masks = masks
+        self.infos = {agent: {"action_mask": mask} for agent, mask in zip(self.agents, masks.copy(), strict=True)}
 
     def step(self, action: int | None) -> None:
         """Plays an action id of ``agent_selection`` (None once the game is over: PettingZoo's dead step)."""
@@ -196,16 +196,29 @@ class GameEnv(AECEnv[str, Observation, int]):
         self.game.observe(self.game.rules, self._states, self._one, False, observation[None])
         return {"observation": observation, "action_mask": self._masks[seat].copy()}
 
-    def _seat(self, agent: str) -> int:
+    def last(self, observe: bool = True) -> tuple[Observation | None, float, bool, bool, dict[str, Any]]:
+        """Observation, reward since its last turn, termination, truncation and info of ``agent_selection``."""
+        self._check_started()
+        return super().last(observe)
+
+    def agent_iter(self, max_iter: int = 2**63) -> Any:
+        """Iterates over ``agent_selection``; step once for each. Before reset there is nothing to iterate over."""
+        self._check_started()
+        return super().agent_iter(max_iter)
+
+    def _check_started(self) -> None:
         if not self._started:
             raise RuntimeError("no game has been dealt; call reset() first")
+
+    def _seat(self, agent: str) -> int:
+        self._check_started()
         if agent not in self._seats:
             raise ValueError(f"no agent {agent!r}; there are {', '.join(self.possible_agents)}")
         return self._seats[agent]
 
     def state(self) -> NDArray[np.float32]:
         """The global view, float32 (L,): seat 0's observation with every card seen, its own and the pile included."""
-        self._seat(self.possible_agents[0])
+        self._check_started()
         observation = np.empty(self.layout.size, np.float32)
         self._one[0] = 0
         self.game.observe(self.game.rules, self._states, self._one, True, observation[None])
@@ -215,16 +228,18 @@ class GameEnv(AECEnv[str, Observation, int]):
 
     def get_state(self) -> bytes:
         """The running game as bytes: what ``set_state`` of an env with equal arguments takes."""
-        self._seat(self.possible_agents[0])
+        self._check_started()
         flags = np.array([self._cumulative_rewards.get(a, np.nan) for a in self.possible_agents], "<f8")
         here = np.array([self.rewards.get(a, np.nan) for a in self.possible_agents], "<f8")
         return _STATE_MAGIC + self.layout.hash.encode() + flags.tobytes() + here.tobytes() + self._states.tobytes()
 
-    def set_state(self, data: bytes | bytearray | memoryview) -> None:
+    def set_state(self, data: Any) -> None:
         """Goes on exactly where ``get_state`` was called. Raises ValueError for bytes of another layout or version."""
         head = _STATE_MAGIC + self.layout.hash.encode()
         n = self.game.num_seats
         size = len(head) + 16 * n + self.game.state_dtype.itemsize
+        if not isinstance(data, (bytes, bytearray, memoryview)):
+            raise TypeError(f"state must be bytes from get_state(), not {type(data).__name__}")
         data = bytes(data)
         if len(data) != size or not data.startswith(head):
             raise ValueError(f"state must be {size} bytes from get_state() of an env with the same arguments")
@@ -252,7 +267,7 @@ class GameEnv(AECEnv[str, Observation, int]):
     def redeal_hidden(self, seat: int, rng: np.random.Generator) -> GameEnv:
         """A copy in which everything that ``seat`` cannot know is drawn anew from what it knows: its own cards, the
         order of the pile, all later chance. For search; the true future is never among what it shows."""
-        self._seat(self.possible_agents[0])
+        self._check_started()
         self._one[0] = self.game.check_seat(seat, "seat")
         other = copy.deepcopy(self)
         self.game.redeal(self.game.rules, other._states, self._one, rng.integers(2**64, dtype=np.uint64))
@@ -264,7 +279,7 @@ class GameEnv(AECEnv[str, Observation, int]):
 
     def render(self) -> Any:
         """As ``render_mode`` says: a str ("ansi"), printed and None ("human"), uint8 (H, W, 3) ("rgb_array")."""
-        self._seat(self.possible_agents[0])
+        self._check_started()
         if self.render_mode is None:
             modes = ", ".join(map(repr, self.metadata["render_modes"]))
             raise ValueError(f"render() needs an env made with a render_mode: one of {modes}")
@@ -278,7 +293,7 @@ class GameEnv(AECEnv[str, Observation, int]):
 
     def render_from(self, seat: int | None) -> str:
         """The table as text, as ``seat`` sees it; None shows every card."""
-        self._seat(self.possible_agents[0])
+        self._check_started()
         viewer = None if seat is None else self.game.check_seat(seat, "seat")
         return self.game.render_text(self.game, self._states, viewer)
 

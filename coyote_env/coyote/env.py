@@ -147,7 +147,7 @@ class CoyoteEnv(GameEnv):
         The cost grows with the number of ways to draw what is hidden: with one `?` in the deck about a millionth of a
         second, many in a custom deck are slow.
         """
-        self._seat(self.possible_agents[0])
+        self._check_started()
         viewer = self.game.check_seat(seat, "seat")
         live = int(self._states["live"][0])
         lowest, largest = self.game.config.total_bounds(max(live, 2))
