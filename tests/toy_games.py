@@ -1,4 +1,4 @@
-"""Small games with the interface of `coyote_env.core.batch.Batch`, for the tests of training: their answers are known."""
+"""Small games with the interface of `coyote_env.core.batch.Batch`, for the tests of training."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class Nim(ToyBatch):
         return seen
 
     def legal(self, i: int) -> NDArray[np.int8]:
-        return (np.arange(1, 4) <= self.stones[i]).astype(np.int8)
+        return np.array([take <= self.stones[i] for take in (1, 2, 3)], np.int8)
 
 
 class Knockout(ToyBatch):
@@ -180,4 +180,4 @@ class RandomPolicy:
         self, observation: NDArray[np.float32], action_mask: NDArray[np.int8], rng: np.random.Generator
     ) -> NDArray[np.int64]:
         self.seen.append(observation.copy())
-        return np.where(action_mask != 0, rng.random(action_mask.shape), -1.0).argmax(axis=1)
+        return np.asarray(np.where(action_mask != 0, rng.random(action_mask.shape), -1.0).argmax(axis=1))

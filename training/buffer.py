@@ -38,7 +38,8 @@ class SelfPlayBuffer(MaskableRolloutBuffer):
         self.num_seats = num_seats
         self.rng = np.random.default_rng(seed)
         capacity = buffer_size * n_envs
-        assert isinstance(observation_space, spaces.Box) and isinstance(action_space, spaces.Discrete)
+        assert isinstance(observation_space, spaces.Box)
+        assert isinstance(action_space, spaces.Discrete)
         self.observation_rows = torch.zeros((capacity, *observation_space.shape), dtype=torch.float32)
         self.mask_rows = torch.zeros((capacity, int(action_space.n)), dtype=torch.bool)
         self.action_rows = torch.zeros(capacity, dtype=torch.int64)

@@ -38,7 +38,7 @@ class LivePolicy:
 
 
 class RunCallback(BaseCallback):
-    """Keeps the run's folder up to date. All of it falls between an update and the next rollout: the policy is whole."""
+    """Keeps the run's folder up to date, always between an update and the next rollout: the policy is whole then."""
 
     def __init__(self, run: Run, progress: Progress) -> None:
         super().__init__()
@@ -60,9 +60,9 @@ class RunCallback(BaseCallback):
         self._report()
         steps = self.num_steps
         if steps >= self._next_checkpoint:
-            self._next_checkpoint = steps - steps % self.run.config.run.checkpoint_steps + self.run.config.run.checkpoint_steps
+            self._next_checkpoint = _after(steps, self.run.config.run.checkpoint_steps)
             folder = self.run.folder / "checkpoints" / f"step_{steps:012d}"
-            self.run.write_checkpoint(self.learner, folder)
+            self.run.write_checkpoint(folder)
             if self.learner.opponents is not None:
                 self.learner.opponents.add_snapshot(str(folder))
 
@@ -82,7 +82,7 @@ class RunCallback(BaseCallback):
         self._reported = steps
         row: dict[str, float] = {"steps": steps, "seconds": round(time.monotonic() - self.run.started, 2)}
         if settings.progress_games and (steps >= self._next_measurement or last):
-            self._next_measurement = steps - steps % settings.progress_steps + settings.progress_steps
+            self._next_measurement = _after(steps, settings.progress_steps)
             results = self.run.measure(LivePolicy(self.learner), settings.progress_games, steps)
             self.run.measurements.append((steps, results))
             self.progress.measured(results)
@@ -94,3 +94,8 @@ class RunCallback(BaseCallback):
             self.progress.update(steps)
         self.run.rows.append(row)
         self.run.write_progress()
+
+
+def _after(steps: int, interval: int) -> int:
+    """The next multiple of `interval`."""
+    return (steps // interval + 1) * interval

@@ -61,10 +61,10 @@ def policy_graph(layers: Sequence[nn.Module], observation_size: int, num_actions
         nodes,
         "policy",
         [
-            helper.make_tensor_value_info("observation", TensorProto.FLOAT, ["B", observation_size]),
-            helper.make_tensor_value_info("action_mask", TensorProto.INT8, ["B", num_actions]),
+            helper.make_tensor_value_info("observation", TensorProto.FLOAT, ["B", int(observation_size)]),
+            helper.make_tensor_value_info("action_mask", TensorProto.INT8, ["B", int(num_actions)]),
         ],
-        [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["B", num_actions])],
+        [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["B", int(num_actions)])],
         weights,
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", _OPSET)], ir_version=_IR_VERSION)

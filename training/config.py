@@ -41,7 +41,9 @@ class GameConfig:
     """What is played."""
 
     name: str = _setting("coyote_v0", "The game, by the name of its environment.")
-    kwargs: dict[str, Any] = _setting({}, "The game's own arguments, as `env(**kwargs)` takes them.")
+    kwargs: dict[str, Any] = _setting(  # noqa: RUF009  # it is a field(); dictionaries get a factory there
+        {}, "The game's own arguments, as `env(**kwargs)` takes them."
+    )
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class RunConfig:
 
     seed: int = _setting(0, "Seed of everything random. Same config, seed and machine: same weights.", low=0)
     steps: int = _setting(
-        1_000_000, "Decisions of the learning policy to train on (in all seats). The rollout under way is finished.", low=1
+        1_000_000, "Decisions of the learning policy (in all seats) to train on; whole rollouts.", low=1
     )
     tables: int = _setting(256, "Tables played at once.", low=1)
     threads: int = _setting(
@@ -69,7 +71,7 @@ class PPOConfig:
     """The learning rule (PPO with masked actions)."""
 
     rollout_steps: int = _setting(64, "Moves per table in one rollout, whoever makes them.", low=1)
-    minibatch: int = _setting(2048, "Decisions per gradient step (a rollout is cut into equal parts of about this).", low=2)
+    minibatch: int = _setting(2048, "Decisions per gradient step, about: a rollout is cut into equal parts.", low=2)
     epochs: int = _setting(3, "Passes over each rollout.", low=1)
     learning_rate: float = _setting(5e-4, "Adam's step size at the start.", above=0)
     learning_rate_end: float = _setting(5e-5, "Adam's step size at the end; linear in between.", low=0)
@@ -81,7 +83,9 @@ class PPOConfig:
     entropy_decay: float = _setting(0.8, "Share of the run in which it falls to the floor, linearly.", above=0, high=1)
     value_weight: float = _setting(0.5, "Weight of the value loss.", low=0)
     max_grad_norm: float = _setting(0.5, "Gradients are scaled down to this norm.", above=0)
-    target_kl: float = _setting(0.0, "Stop a rollout's update when the KL divergence passes 1.5 times this; 0 never.", low=0)
+    target_kl: float = _setting(
+        0.0, "End a rollout's update when the KL divergence passes 1.5 times this; 0: never.", low=0
+    )
     normalize_advantage: bool = _setting(True, "Advantages are standardised within each minibatch.")
 
 
@@ -99,7 +103,7 @@ class NetworkConfig:
 class OpponentsConfig:
     """Frozen opponents: they sit in some seats of some tables, and their moves train nobody."""
 
-    share: float = _setting(0.25, "Share of the tables that seat opponents, 1 to N-1 of them each. 0: self-play only.", low=0, high=1)
+    share: float = _setting(0.25, "Share of the tables with opponents, 1 to N-1 of them; 0: none.", low=0, high=1)
     scripted: tuple[str, ...] = _setting((), "Scripted players and paths of checkpoints that may be drawn.")
     snapshots: bool = _setting(True, "This run's checkpoints may be drawn.")
     distinct: int = _setting(3, "How many different opponents are drawn for a rollout.", low=1, high=100)
@@ -109,9 +113,13 @@ class OpponentsConfig:
 class EvaluationConfig:
     """Matches of one seat of the learning policy against a table of one opponent; fair share is 1/N."""
 
-    opponents: tuple[str, ...] = _setting(("random",), "Scripted players or paths of checkpoints to measure against.", non_empty=True)
+    opponents: tuple[str, ...] = _setting(
+        ("random",), "Scripted players or paths of checkpoints to measure against.", non_empty=True
+    )
     games: int = _setting(2000, "Games against each at the end of the run.", low=1)
-    progress_games: int = _setting(200, "Games against each while it runs, for progress line and learning curve; 0: none.", low=0)
+    progress_games: int = _setting(
+        200, "Games against each while it runs, for progress line and learning curve; 0: none.", low=0
+    )
     progress_steps: int = _setting(100_000, "Decisions between two such measurements.", low=1)
 
 
@@ -208,9 +216,14 @@ def _fits(value: Any, kind: type, rule: Mapping[str, Any]) -> bool:
 def _allowed(kind: Any, rule: Mapping[str, Any]) -> str:
     """The allowed values in words."""
     names: dict[Any, str] = {
-        int: "a whole number", float: "a number", bool: "true or false", str: "a text",
-        tuple[int, ...]: "a list of whole numbers", tuple[str, ...]: "a list of texts", dict[str, Any]: "a table",
-    }  # fmt: skip
+        int: "a whole number",
+        float: "a number",
+        bool: "true or false",
+        str: "a text",
+        tuple[int, ...]: "a list of whole numbers",
+        tuple[str, ...]: "a list of texts",
+        dict[str, Any]: "a table",
+    }
     if rule["choices"] is not None:
         return " or ".join(f'"{choice}"' for choice in rule["choices"])
     text = names[kind]
@@ -233,12 +246,13 @@ def _check_together(config: Config) -> None:
         )
     if ppo.entropy_end > ppo.entropy:
         raise ConfigError(
-            f"ppo.entropy_end = {ppo.entropy_end!r} is not allowed; allowed: at most ppo.entropy, which is {ppo.entropy!r}"
+            f"ppo.entropy_end = {ppo.entropy_end!r} is not allowed; allowed: at most "
+            f"ppo.entropy, which is {ppo.entropy!r}"
         )
     if opponents.share > 0 and not opponents.scripted and not opponents.snapshots:
         raise ConfigError(
-            f"opponents.share = {opponents.share!r} is not allowed with opponents.scripted = [] and opponents.snapshots "
-            "= false; allowed: 0, or name somebody to seat"
+            f"opponents.share = {opponents.share!r} is not allowed with opponents.scripted = [] and "
+            "opponents.snapshots = false; allowed: 0, or name somebody to seat"
         )
 
 
@@ -290,7 +304,9 @@ def _toml(value: Any) -> str:
         return "{" + ", ".join(f"{_toml_key(k)} = {_toml(v)}" for k, v in value.items()) + "}"
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(map(_toml, value)) + "]"
-    raise ConfigError(f"{value!r} is not allowed in a configuration; allowed: texts, numbers, true, false, lists, tables")
+    raise ConfigError(
+        f"{value!r} is not allowed in a configuration; allowed: texts, numbers, true, false, lists, tables"
+    )
 
 
 def _toml_text(text: str) -> str:
@@ -322,11 +338,28 @@ def markdown() -> str:
         types = get_type_hints(kind)
         for item in dataclasses.fields(kind):
             allowed = _allowed(types[item.name], item.metadata)
-            rows.append(
-                f"| `{section}.{item.name}` | `{_toml(_default(item))}` | {allowed} | {item.metadata['doc']} |"
-            )
+            rows.append(f"| `{section}.{item.name}` | `{_toml(_default(item))}` | {allowed} | {item.metadata['doc']} |")
     return "\n".join(rows)
 
 
 def _default(item: dataclasses.Field[Any]) -> Any:
-    return item.default if item.default is not dataclasses.MISSING else item.default_factory()  # type: ignore[misc]
+    factory = item.default_factory
+    return item.default if factory is dataclasses.MISSING else factory()
+
+
+_README = Path(__file__).with_name("README.md")
+_BEGIN, _END = "<!-- settings: written by `python -m training.config` -->", "<!-- end of settings -->"
+
+
+def readme_with_settings(text: str) -> str:
+    """The README's `text` with the table of settings as it should be. ValueError if the two markers are not there."""
+    head, begin, rest = text.partition(_BEGIN)
+    _, end, tail = rest.partition(_END)
+    if not begin or not end:
+        raise ValueError(f"training/README.md lacks the lines {_BEGIN!r} and {_END!r}")
+    return f"{head}{_BEGIN}\n{markdown()}\n{_END}{tail}"
+
+
+if __name__ == "__main__":
+    _README.write_text(readme_with_settings(_README.read_text(encoding="utf-8")), encoding="utf-8")
+    print(f"wrote the table of settings in {_README.name}")

@@ -85,5 +85,4 @@ def sample(log_probabilities: Tensor, uniform: Tensor) -> Tensor:
 
 def policy_layers(policy: Any) -> list[nn.Module]:
     """The modules from observation to logits in order, flattened, for export."""
-    modules = [*policy.features_extractor.layers, *policy.mlp_extractor.policy_net, policy.action_net]
-    return modules
+    return [*policy.features_extractor.layers, *policy.mlp_extractor.policy_net, policy.action_net]

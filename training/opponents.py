@@ -23,9 +23,7 @@ class OpponentPool:
         load: name or path -> policy.
     """
 
-    def __init__(
-        self, scripted: Sequence[str], snapshots: bool, distinct: int, load: Callable[[str], Policy]
-    ) -> None:
+    def __init__(self, scripted: Sequence[str], snapshots: bool, distinct: int, load: Callable[[str], Policy]) -> None:
         self.scripted = list(scripted)
         self.snapshots: list[str] = []
         self.use_snapshots = snapshots
@@ -51,9 +49,7 @@ class OpponentPool:
             kind = kinds[int(rng.integers(2))]
             if kind:
                 names.append(kind.pop(int(rng.integers(len(kind)))))
-        self._drawn = {
-            name: self._drawn.get(name) or self._load(name) for name in names if name not in self._scripted
-        }
+        self._drawn = {name: self._drawn.get(name) or self._load(name) for name in names if name not in self._scripted}
         return [self._scripted.get(name) or self._drawn[name] for name in names]
 
 

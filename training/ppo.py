@@ -7,7 +7,7 @@ comes from: at a table the acting seat changes with every move, so advantages fo
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -27,7 +27,7 @@ from .vec_env import SelfPlayVecEnv
 from .workers import Workers
 
 
-class TrainingFault(RuntimeError):
+class TrainingError(RuntimeError):
     """Training cannot go on; the message says what happened. The policy is as it was before the faulty step."""
 
 
@@ -90,7 +90,8 @@ class SelfPlayPPO(MaskablePPO):
         use_masking: bool = True,
     ) -> bool:
         """Play `n_rollout_steps` moves at every table and compute advantages. False if told to stop."""
-        assert isinstance(env, SelfPlayVecEnv) and isinstance(rollout_buffer, SelfPlayBuffer)
+        assert isinstance(env, SelfPlayVecEnv)
+        assert isinstance(rollout_buffer, SelfPlayBuffer)
         if not use_masking:
             raise ValueError("use_masking = False is not allowed; these games need the mask of legal actions")
         batch, buffer = env.batch, rollout_buffer
@@ -98,9 +99,7 @@ class SelfPlayPPO(MaskablePPO):
         buffer.reset()
         callback.on_rollout_start()
         drawn = self.opponents.draw(self.seating_rng) if self.opponents is not None else []
-        seating = seat_opponents(
-            self.seating_rng, batch.num_tables, buffer.num_seats, self.opponent_share, len(drawn)
-        )
+        seating = seat_opponents(self.seating_rng, batch.num_tables, buffer.num_seats, self.opponent_share, len(drawn))
         tables = np.arange(batch.num_tables)
         actions = np.zeros(batch.num_tables, np.int64)
         lengths: list[NDArray[np.int64]] = []
@@ -199,7 +198,7 @@ class SelfPlayPPO(MaskablePPO):
                     parameter.grad = gradient
                 norm = torch.nn.utils.clip_grad_norm_(parameters, self.max_grad_norm)
                 if not torch.isfinite(norm):
-                    raise TrainingFault(
+                    raise TrainingError(
                         f"the gradient is {float(norm)} after {self.num_timesteps:,} steps; "
                         "a smaller ppo.learning_rate or ppo.max_grad_norm may help"
                     )
@@ -217,8 +216,8 @@ class SelfPlayPPO(MaskablePPO):
         self.logger.record("train/entropy_weight", float(self.ent_coef))
         self.logger.record("train/updates", self._n_updates)
 
-    def _gradients(self, rows: Tensor, parameters: list[Tensor], clip_range: float) -> tuple[list[Tensor], Tensor]:
-        """Gradients of the loss on one minibatch, and its terms: policy loss, value loss, entropy, KL, clipped share."""
+    def _gradients(self, rows: Tensor, parameters: Sequence[Tensor], clip_range: float) -> tuple[list[Tensor], Tensor]:
+        """Gradients of the loss on one minibatch, and its terms (means of ``ppo_terms``)."""
         buffer = self.rollout_buffer
         count = len(rows)
         advantages = buffer.advantage_rows[rows]

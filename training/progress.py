@@ -30,7 +30,7 @@ class Progress:
         self._wins = ""
         self._bar: tqdm | None = None
         if self.stream.isatty():
-            self._bar = tqdm(total=total, file=self.stream, unit=" steps", unit_scale=True, dynamic_ncols=True, smoothing=0.05)
+            self._bar = tqdm(total=total, file=self.stream, unit=" steps", unit_scale=True, dynamic_ncols=True)
 
     def measured(self, results: Sequence[Result]) -> None:
         """New win rates."""
@@ -49,11 +49,9 @@ class Progress:
             rate = steps / max(now - self._start, 1e-9)
             left = duration(max(0, self.total - steps) / max(rate, 1e-9))
             wins = f"; wins against {self._wins}" if self._wins else ""
-            print(
-                f"{steps:,} of {self.total:,} steps ({steps / self.total:.0%}), {rate:,.0f} steps/s, {left} left{wins}",
-                file=self.stream,
-                flush=True,
-            )
+            share = min(1.0, steps / self.total)
+            line = f"{steps:,} of {self.total:,} steps ({share:.0%}), {rate:,.0f} steps/s, {left} left{wins}"
+            print(line, file=self.stream, flush=True)
 
     def close(self) -> None:
         """Leave the display as it stands."""

@@ -50,7 +50,7 @@ def evaluation_json(results: Sequence[Result]) -> list[dict[str, Any]]:
 
 
 def progress_csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Rows of named figures as CSV; a column for every name that occurs, in order of appearance, empty where unknown."""
+    """Rows of named figures as CSV: a column for each name, in order of appearance; empty where a row lacks it."""
     columns = list(dict.fromkeys(name for row in rows for name in row))
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
@@ -79,11 +79,9 @@ def learning_curve(
     names = list(dict.fromkeys(result.opponent for _, results in measurements for result in results))
     for name in names:
         points = [(steps, r) for steps, results in measurements for r in results if r.opponent == name]
-        steps = [step for step, _ in points]
+        steps, low, high = ([s for s, _ in points], [r.low for _, r in points], [r.high for _, r in points])
         (line,) = top.plot(steps, [r.share for _, r in points], marker=".", label=f"against {name}")
-        top.fill_between(
-            steps, [r.low for _, r in points], [r.high for _, r in points], alpha=0.2, color=line.get_color(), linewidth=0
-        )
+        top.fill_between(steps, low, high, alpha=0.2, color=line.get_color(), linewidth=0)
     if names:
         fair = measurements[0][1][0].fair
         top.axhline(fair, color="black", linestyle="--", linewidth=1, label=f"fair share ({fair:.0%})")

@@ -12,7 +12,7 @@ import argparse
 import shlex
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,15 +69,24 @@ def _train(options: argparse.Namespace, command: str, interrupts: Interrupts) ->
         config = load_config(options.config, options.overrides)
     except OSError as error:
         raise ConfigError(f"{options.config} cannot be read: {error.strerror}") from None
+    _check_run_dir(options.run_dir)
     game = _make_game(config)
-    folder = _make_run_folder(options.run_dir, options.config.stem)
+    from coyote_env.policies import load_policy
+
     from .checkpoint import library_versions, to_json
 
-    write_atomic(folder / "config.toml", dump_config(config))
-    write_atomic(folder / "command.txt", command + "\n")
-    write_atomic(folder / "versions.json", to_json(library_versions()))
-    run = Run(config, game, folder, command, interrupts)
-    return run.train_and_evaluate()
+    # All that can be refused is refused before anything is written.
+    names = config.evaluation.opponents
+    opponents = {name: _load(load_policy, name, game, "evaluation.opponents") for name in names}
+    model = make_learner(config, game, stop=lambda: interrupts.requested)
+    try:
+        folder = _make_run_folder(options.run_dir, options.config.stem)
+        write_atomic(folder / "config.toml", dump_config(config))
+        write_atomic(folder / "command.txt", command + "\n")
+        write_atomic(folder / "versions.json", to_json(library_versions()))
+        return Run(config, game, model, opponents, folder, command, interrupts).train_and_evaluate()
+    finally:
+        model.workers.close()
 
 
 def _make_game(config: Config) -> Game:
@@ -92,11 +101,13 @@ def _make_game(config: Config) -> Game:
         raise ConfigError(f"game.kwargs: {error}") from None
 
 
+def _check_run_dir(wanted: Path | None) -> None:
+    if wanted is not None and wanted.exists() and (not wanted.is_dir() or any(wanted.iterdir())):
+        raise ConfigError(f"--run-dir {wanted} is not allowed; allowed: a new or an empty folder")
+
+
 def _make_run_folder(wanted: Path | None, name: str) -> Path:
-    """A new or empty folder."""
     if wanted is not None:
-        if wanted.exists() and (not wanted.is_dir() or any(wanted.iterdir())):
-            raise ConfigError(f"--run-dir {wanted} is not allowed; allowed: a new or an empty folder")
         wanted.mkdir(parents=True, exist_ok=True)
         return wanted
     stem = Path("runs") / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
@@ -113,36 +124,39 @@ def _make_run_folder(wanted: Path | None, name: str) -> Path:
 class Run:
     """One training run: its folder, its learner, what it has measured so far."""
 
-    def __init__(self, config: Config, game: Game, folder: Path, command: str, interrupts: Interrupts) -> None:
-        from coyote_env.policies import load_policy
-
-        self.config, self.game, self.folder = config, game, folder
-        self.command, self.interrupts = command, interrupts
+    def __init__(
+        self,
+        config: Config,
+        game: Game,
+        model: SelfPlayPPO,
+        opponents: Mapping[str, Policy],
+        folder: Path,
+        command: str,
+        interrupts: Interrupts,
+    ) -> None:
+        self.config, self.game, self.model, self.opponents = config, game, model, opponents
+        self.folder, self.command, self.interrupts = folder, command, interrupts
         self.started = time.monotonic()
         self.rows: list[dict[str, Any]] = []  # of progress.csv
         self.measurements: list[tuple[int, list[Result]]] = []
-        self.opponents = {name: _load(load_policy, name, game, "evaluation.opponents") for name in config.evaluation.opponents}
         self.last_checkpoint: Path | None = None
 
     def train_and_evaluate(self) -> int:
         """The whole run; the exit code."""
         from coyote_env.policies import PolicyError
 
-        from .ppo import TrainingFault
+        from .ppo import TrainingError
 
-        model = make_learner(self.config, self.game, stop=lambda: self.interrupts.requested)
         try:
             with self.interrupts.deferred():
-                self._learn(model)
-            self._conclude(model)
-        except (TrainingFault, PolicyError, OSError) as error:
+                self._learn()
+            self._conclude()
+        except (TrainingError, PolicyError, OSError) as error:
             print(f"training failed: {error}; {self._last_good()}", file=sys.stderr)
             return 1
-        finally:
-            model.workers.close()
         if self.interrupts.requested:
             print(
-                f"stopped by {self.interrupts.name} after {model.num_timesteps:,} steps; "
+                f"stopped by {self.interrupts.name} after {self.model.num_timesteps:,} steps; "
                 f"the policy so far is in {self.folder / 'policy'}",
                 file=sys.stderr,
             )
@@ -150,23 +164,24 @@ class Run:
         self._evaluate_at_end()
         return 0
 
-    def _learn(self, model: SelfPlayPPO) -> None:
+    def _learn(self) -> None:
         from stable_baselines3.common.logger import configure
 
         from .callback import RunCallback
         from .progress import Progress
 
-        model.set_logger(configure(str(self.folder / "tensorboard"), ["tensorboard"]))
+        self.model.set_logger(configure(str(self.folder / "tensorboard"), ["tensorboard"]))
         progress = Progress(self.config.run.steps)
         try:
-            model.learn(self.config.run.steps, callback=RunCallback(self, progress), log_interval=None)  # type: ignore[arg-type]  # RunCallback logs itself, after the update
+            # No log_interval: RunCallback logs, after the update and not before it.
+            self.model.learn(self.config.run.steps, RunCallback(self, progress), log_interval=None)  # type: ignore[arg-type]
         finally:
             progress.close()
-            model.logger.close()
+            self.model.logger.close()
 
-    def _conclude(self, model: SelfPlayPPO) -> None:
+    def _conclude(self) -> None:
         """Write what a run leaves behind, however far it came."""
-        self.write_checkpoint(model, self.folder / "policy")
+        self.write_checkpoint(self.folder / "policy")
         self.write_progress()
         from .report import learning_curve
 
@@ -208,19 +223,19 @@ class Run:
             results.append(Result.from_wins(name, games, wins, self.game.num_seats))
         return results
 
-    def write_checkpoint(self, model: SelfPlayPPO, folder: Path) -> None:
+    def write_checkpoint(self, folder: Path) -> None:
         """The learner's policy as it is now."""
         from .checkpoint import write_checkpoint
         from .network import policy_layers
 
         training = {
-            "steps": model.num_timesteps,
-            "games": model.games,
+            "steps": self.model.num_timesteps,
+            "games": self.model.games,
             "seed": self.config.run.seed,
             "wall_seconds": round(time.monotonic() - self.started, 1),
             "command": self.command,
         }
-        write_checkpoint(folder, policy_layers(model.policy), self.game, dump_config(self.config), training)
+        write_checkpoint(folder, policy_layers(self.model.policy), self.game, dump_config(self.config), training)
         self.last_checkpoint = folder
 
     def write_progress(self) -> None:
@@ -230,7 +245,9 @@ class Run:
         write_atomic(self.folder / "progress.csv", progress_csv(self.rows))
 
     def _last_good(self) -> str:
-        return f"the last good checkpoint is {self.last_checkpoint}" if self.last_checkpoint else "there is no checkpoint yet"
+        if self.last_checkpoint is None:
+            return "there is no checkpoint yet"
+        return f"the last good checkpoint is {self.last_checkpoint}"
 
     def _duration(self) -> str:
         from .progress import duration

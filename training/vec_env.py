@@ -25,7 +25,11 @@ class TableBatch(Protocol):
     action_mask: NDArray[np.int8]  # (T, A) of the seat to move, never empty
     rewards: NDArray[np.float64]  # (T, N) what the last step paid to every seat
     done: NDArray[np.bool_]  # (T,) the last step ended a game, and the table has dealt again
-    out: NDArray[np.bool_]  # (T, N) seats eliminated in the running game
+
+    @property
+    def out(self) -> NDArray[np.bool_]:
+        """Seats eliminated in the running game, (T, N)."""
+        ...
 
     def reset(self, seed: int | None = None) -> None:
         """Deal at every table; without a seed the streams go on."""
@@ -98,7 +102,7 @@ class SelfPlayVecEnv(VecEnv):
         return self.action_masks()[self._rows(indices)]
 
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
-        """The same attribute for each table: ``render_mode`` (None), ``action_masks``, ``game``. Others: AttributeError."""
+        """The same for each table: ``render_mode`` (None), ``action_masks``, ``game``. Others: AttributeError."""
         values: dict[str, Any] = {"render_mode": None, "action_masks": self.action_masks, "game": self.batch.game}
         if attr_name not in values:
             raise AttributeError(f"tables have no attribute {attr_name!r}; there are: {', '.join(values)}")

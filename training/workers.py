@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import TypeVar
 
 import torch
@@ -34,7 +35,7 @@ class Workers:
         """`work` on each part of rows 0..num_rows-1, at once; the results in order. Exceptions come through."""
         parts = max(1, min(self.count, num_rows // MIN_ROWS))
         edges = [num_rows * part // parts for part in range(parts + 1)]
-        slices = [slice(start, stop) for start, stop in zip(edges[:-1], edges[1:], strict=True)]
+        slices = [slice(start, stop) for start, stop in pairwise(edges)]
         if self._pool is None or parts == 1:
             return [work(part) for part in slices]
         others = [self._pool.submit(work, part) for part in slices[1:]]
