@@ -196,7 +196,7 @@ class GameEnv(AECEnv[str, Observation, int]):
         self.game.observe(self.game.rules, self._states, self._one, False, observation[None])
         return {"observation": observation, "action_mask": self._masks[seat].copy()}
 
-    def last(self, observe: bool = True) -> tuple[Observation | None, float, bool, bool, dict[str, Any]]:
+    def last(self, observe: bool = True) -> Any:
         """Observation, reward since its last turn, termination, truncation and info of ``agent_selection``."""
         self._check_started()
         return super().last(observe)
