@@ -52,6 +52,7 @@ playthroughs: $(STAMP)  ## write tests/playthroughs anew; read the diff before y
 	$(PY) -m tests.make_playthroughs
 
 docs: $(STAMP)  ## write the generated parts of the README and of the environment's page anew
+	$(PY) -m training.config
 	$(PY) -m tests.make_docs
 
 clean:  ## remove .venv, caches and builds (runs/ stays)

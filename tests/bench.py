@@ -4,14 +4,16 @@ Everything is measured ``repeats`` times in turn (one round measures every line 
 for a while slows all lines of a round and the ratios hold. Shown are the median and the range over the rounds. Nothing
 here is a test: no figure decides whether anything passes.
 
-What a line means:
+What a line means (seconds are CPU seconds of this process, on one core, unless said otherwise):
 
 - *batch.step*: tables times calls of ``batch.step`` over the time spent in ``batch.step`` alone: the move, reward,
-  dealing again, and the mask and observation of the next seat. The uniformly random legal actions are drawn outside
-  that time.
-- *turns/s*: live turns over the time spent in their ``last()`` and ``step()``. The random legal action is picked
-  between the two, outside that time, in the same way for every environment. ``reset`` and the steps of finished agents
-  are not turns; the time of a ``reset`` is a line of its own.
+  dealing again, and the mask and observation of the next seat. The uniformly random legal actions were recorded
+  before, from the same seed.
+- *turns/s*: live turns over the time of ``last()`` and ``step(action)``, for every environment in the same loop; the
+  random legal actions were recorded before, from the same seeds. ``reset`` and the steps of finished agents are not
+  turns; the time of a ``reset`` (without a seed) is a line of its own.
+- *training*: shares of the wall time of rollouts and updates as ``configs/quickstart.toml`` makes them, with a snapshot
+  among the opponents; what else training does (measuring, writing checkpoints) is left out.
 - *cold* and *warm start*: the wall time of a new process with an empty, then a filled, folder of compiled kernels.
 """
 
@@ -31,7 +33,7 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 # One core: said before numba or a BLAS is loaded, hence the imports below it.
@@ -43,6 +45,7 @@ import numpy as np  # noqa: E402
 
 from coyote_env import coyote_v0  # noqa: E402
 
+ROOT = Path(__file__).resolve().parent.parent
 BATCH_SIZES = (1, 64, 4096)
 SUBPROCESS_LIMIT = 300  # seconds after which a start is given up
 
@@ -96,49 +99,30 @@ class Figure:
         return self.name, f"{text(self.median)} {self.unit}", spread, f"{sign} {text(self.target)}", verdict
 
 
-@numba.njit  # type: ignore[untyped-decorator, unused-ignore]
-def draw_actions(mask: np.ndarray, state: np.ndarray, out: np.ndarray) -> None:
-    """Draws a uniformly random legal action a row: ``mask`` int8[T, A], ``out`` int64[T], ``state`` uint64[1]."""
-    x = state[0]
-    for i in range(mask.shape[0]):
-        count = 0
-        for a in range(mask.shape[1]):
-            count += mask[i, a]
-        x ^= x << np.uint64(13)
-        x ^= x >> np.uint64(7)
-        x ^= x << np.uint64(17)
-        pick = int(x >> np.uint64(33)) % count
-        for a in range(mask.shape[1]):
-            if mask[i, a]:
-                if pick == 0:
-                    out[i] = a
-                    break
-                pick -= 1
-    state[0] = x
-
-
 def batch_runner(num_tables: int) -> Callable[[float], float]:
-    """Makes a function that plays for so many seconds of ``batch.step`` and returns steps/s."""
+    """Makes a function that replays a recorded run for so many seconds of ``batch.step`` and returns steps/s."""
     batch = coyote_v0.batch(num_tables)
+    rng = np.random.default_rng(1)
+    warm_up = 200  # steps until the tables are at different points of their games
     batch.reset(seed=1)
-    state = np.array([88172645463325252], dtype=np.uint64)
-    actions = np.zeros(num_tables, dtype=np.int64)
-
-    def step() -> float:
-        draw_actions(batch.action_mask, state, actions)
-        start = perf_counter()
-        batch.step(actions)
-        return perf_counter() - start
-
-    for _ in range(200):  # until the tables are at different points of their games
-        step()
+    actions = []
+    for _ in range(warm_up + max(200, 20_000 // num_tables)):
+        actions.append(np.argmax(rng.random(batch.action_mask.shape, np.float32) * batch.action_mask, axis=1))
+        batch.step(actions[-1])
 
     def run(seconds: float) -> float:
-        calls, spent = 0, 0.0
+        steps, spent = 0, 0.0
         while spent < seconds:
-            spent += step()
-            calls += 1
-        return calls * num_tables / spent
+            batch.reset(seed=1)
+            for chosen in actions[:warm_up]:
+                batch.step(chosen)
+            measured = actions[warm_up:]
+            start = process_time()
+            for chosen in measured:
+                batch.step(chosen)
+            spent += process_time() - start
+            steps += len(measured) * num_tables
+        return steps / spent
 
     return run
 
@@ -150,33 +134,35 @@ def batch_bytes() -> int:
 
 
 def aec_runner(env: Any) -> Callable[[float], tuple[float, float]]:
-    """Makes a function that plays an AEC env for so many seconds of turns and returns turns/s and seconds per reset."""
-    chance = random.Random(1).random
-    env.reset(seed=1)
+    """Makes a function that replays recorded games for so many seconds and returns turns/s and seconds per reset."""
+    rng = random.Random(1)
+    games: list[list[int]] = []
+    for seed in range(30):
+        games.append([])
+        env.reset(seed=seed)
+        while True:
+            observation, _, terminated, truncated, _ = env.last()
+            if terminated or truncated:
+                break
+            games[-1].append(int(rng.choice(observation["action_mask"].nonzero()[0])))
+            env.step(games[-1][-1])
 
     def run(seconds: float) -> tuple[float, float]:
-        turns, spent, resets, reset_time = 0, 0.0, 0, 0.0
-        while spent < seconds or resets < 3:
-            start = perf_counter()
+        turns, spent, resets = 0, 0.0, 100
+        while spent < seconds:
+            for seed, actions in enumerate(games):
+                env.reset(seed=seed)
+                start = process_time()
+                for action in actions:
+                    env.last()
+                    env.step(action)
+                spent += process_time() - start
+                turns += len(actions)
+        start = process_time()
+        for _ in range(resets):
             env.reset()
-            reset_time += perf_counter() - start
-            resets += 1
-            while env.agents:
-                start = perf_counter()
-                observation, _, terminated, truncated, _ = env.last()
-                middle = perf_counter()
-                if terminated or truncated:
-                    env.step(None)
-                    continue
-                legal = observation["action_mask"].nonzero()[0]
-                action = int(legal[int(chance() * len(legal))])
-                again = perf_counter()
-                env.step(action)
-                spent += perf_counter() - again + middle - start
-                turns += 1
-        return turns / spent, reset_time / resets
+        return turns / spent, (process_time() - start) / resets
 
-    run(0.05)
     return run
 
 
@@ -205,9 +191,12 @@ def process_seconds(code: str, cache: Path) -> tuple[float, str]:
     environ = dict(os.environ, COYOTE_CACHE_DIR=str(cache))
     start = perf_counter()
     done = subprocess.run(
-        [sys.executable, "-c", code], env=environ, check=True, capture_output=True, text=True, timeout=SUBPROCESS_LIMIT
+        [sys.executable, "-c", code], env=environ, check=False, capture_output=True, text=True, timeout=SUBPROCESS_LIMIT
     )
-    return perf_counter() - start, done.stdout
+    seconds = perf_counter() - start
+    if done.returncode:
+        raise RuntimeError(f"a process that was to be timed failed:\n{done.stderr}")
+    return seconds, done.stdout
 
 
 def measure(repeats: int, seconds: float) -> list[Figure]:
@@ -243,6 +232,16 @@ def measure(repeats: int, seconds: float) -> list[Figure]:
                     rates[f"coyote_v0 {face}"] / rates[f"{other} {face}"] for rates in rounds
                 )
 
+    print("bench: training", file=sys.stderr, flush=True)
+    try:
+        shares = training_shares(repeats)
+    except ImportError as error:
+        print(f"bench: training is left out: {error}. `make bench` installs what it needs.", file=sys.stderr)
+    else:
+        for part, values in shares.items():
+            limit = 5.0 if part == "engine" else None
+            figure(f"training: {part}", "%", limit, at_least=False, digits=1).values.extend(values)
+
     print("bench: starts", file=sys.stderr, flush=True)
     with tempfile.TemporaryDirectory() as folder:
         cache = Path(folder)
@@ -254,6 +253,60 @@ def measure(repeats: int, seconds: float) -> list[Figure]:
             warm.values.append(process_seconds(WARM_CODE, cache)[0])
             bare.values.append(float(process_seconds(IMPORT_CODE, cache)[1]))
     return list(figures.values())
+
+
+TRAINING_PARTS = ("engine", "opponents", "policy inference", "learning", "bookkeeping")
+
+
+def training_shares(rollouts: int) -> dict[str, list[float]]:
+    """Share of each part, in percent, for each of so many rollouts with their updates. ImportError without torch."""
+    from training.checkpoint import write_checkpoint
+    from training.config import dump_config, load_config
+    from training.network import policy_layers
+    from training.selfplay import make_learner
+
+    config = load_config(ROOT / "configs" / "quickstart.toml", [])
+    game = coyote_v0.game(**config.game.kwargs)
+    ppo: Any = importlib.import_module("training.ppo")
+    model: Any = make_learner(config, game)
+    spent = dict.fromkeys(TRAINING_PARTS, 0.0)
+
+    def timed(part: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            start = perf_counter()
+            try:
+                return function(*args, **kwargs)
+            finally:
+                spent[part] += perf_counter() - start
+
+        return call
+
+    batch = model.env.batch
+    batch.step = timed("engine", batch.step)
+    model._decide = timed("policy inference", model._decide)
+    model._last_values = timed("policy inference", model._last_values)
+    model.train = timed("learning", model.train)
+    untimed = ppo.opponent_actions
+    ppo.opponent_actions = timed("opponents", untimed)
+    shares: dict[str, list[float]] = {part: [] for part in TRAINING_PARTS}
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            model.learn(1)  # one rollout and its update; the first one warms up
+            write_checkpoint(Path(folder) / "snapshot", policy_layers(model.policy), game, dump_config(config), {})
+            model.opponents.add_snapshot(str(Path(folder) / "snapshot"))
+            model.learn(1, reset_num_timesteps=False)
+            for _ in range(rollouts):
+                spent.update(dict.fromkeys(TRAINING_PARTS, 0.0))
+                start = perf_counter()
+                model.learn(1, reset_num_timesteps=False)
+                total = perf_counter() - start
+                spent["bookkeeping"] = total - sum(spent.values())
+                for part, seconds in spent.items():
+                    shares[part].append(100 * seconds / total)
+    finally:
+        ppo.opponent_actions = untimed
+        model.workers.close()
+    return shares
 
 
 def machine() -> dict[str, str]:

@@ -25,7 +25,7 @@ def make():
     return coyote_v0.env
 
 
-@pytest.fixture(params=CONFIGURATIONS.values(), ids=CONFIGURATIONS.keys())
+@pytest.fixture(params=list(CONFIGURATIONS.values()), ids=list(CONFIGURATIONS))
 def arguments(request):
     return request.param
 
@@ -93,7 +93,8 @@ def test_the_observation_space_is_the_layout(make, arguments):
         assert list(space) == ["observation", "action_mask"]
         box, mask = space["observation"], space["action_mask"]
         assert isinstance(box, spaces.Box)
-        assert (box.shape, box.dtype) == ((game.layout.size,), np.float32)
+        assert box.shape == (game.layout.size,)
+        assert box.dtype == np.float32
         np.testing.assert_array_equal(box.low, game.layout.low)
         np.testing.assert_array_equal(box.high, game.layout.high)
         assert mask == spaces.Box(0, 1, (game.num_actions,), np.int8)
