@@ -13,6 +13,7 @@ import os
 import random
 from collections import Counter
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,6 @@ from coyote_env.coyote import engine
 from coyote_env.coyote.rules import Rules
 from tests.reference import coyote as reference
 from tests.tables import faces_in_order
-
-pytestmark = pytest.mark.engine
 
 # `make test` plays these games three times. Without compilation they are slow, with bounds checks a part will do.
 COMPILED = "1" not in (os.environ.get("NUMBA_DISABLE_JIT"), os.environ.get("NUMBA_BOUNDSCHECK"))
@@ -47,7 +46,7 @@ def record(env: Any) -> Any:
 
 class EngineGame:
     def __init__(self, kwargs: dict[str, Any], seed: int, odds: bool) -> None:
-        self.env = coyote_v0.raw_env(**kwargs, odds=odds)
+        self.env = coyote_v0.raw_env(**kwargs, odds=odds, illegal_action="forfeit")
         self.env.reset(seed=seed)
         self.game = self.env.game
         self.agents = self.env.possible_agents
@@ -59,8 +58,14 @@ class EngineGame:
         mask = self.env.observe(self.env.agent_selection)["action_mask"]
         return [self.game.action_names[action] for action in np.flatnonzero(mask)]
 
+    def forfeit(self) -> dict[int, float]:
+        return self._step(int((self.env.observe(self.env.agent_selection)["action_mask"] == 0).argmax()))
+
     def step(self, name: str) -> dict[int, float]:
-        self.env.step(self.game.action_id[name])
+        return self._step(self.game.action_id[name])
+
+    def _step(self, action: int) -> dict[int, float]:
+        self.env.step(action)
         self.state = record(self.env)
         return {seat: self.env.rewards[agent] for seat, agent in enumerate(self.agents) if self.env.rewards[agent]}
 
@@ -164,6 +169,7 @@ class Pair:
     def __init__(self, kwargs: dict[str, Any], seed: int, odds: bool = False) -> None:
         self.engine = EngineGame(kwargs, seed, odds)
         self.deck = Counter(reference.resolve(**kwargs)["deck"])
+        self.forfeited = False
         seats = self.engine.num_seats
         starter = int(self.engine.state["seat"])
         dealt = [self.engine.worn((starter + k) % seats)[0] for k in range(seats)]
@@ -215,9 +221,18 @@ class Pair:
         self.reference.next_face = script = reference.Script(draws)
         rewards = self.reference.step(name)
         assert not script.faces, f"drawn by the engine alone: {script.faces}"
+        self._same(paid, rewards)
+        self.compare()
+
+    def forfeit(self) -> None:
+        """The seat to move chooses an illegal action."""
+        self.forfeited = True
+        self._same(self.engine.forfeit(), self.reference.forfeit())
+        self.compare()
+
+    def _same(self, paid: dict[int, float], rewards: dict[int, Fraction]) -> None:
         assert paid.keys() == {seat for seat, reward in rewards.items() if reward}
         assert all(abs(paid[seat] - rewards[seat]) < 1e-12 for seat in paid)
-        self.compare()
 
     def compare(self) -> None:
         mine, theirs = facts(self.reference), self.engine.facts()
@@ -247,9 +262,10 @@ def choose(legal: list[str], rng: random.Random, challenge: float) -> str:
 def play_out(
     kwargs: dict[str, Any], seed: int, watch: Callable[[Pair], None] | None = None, odds: bool = False
 ) -> None:
-    """Plays a random game on both; `watch` is called in every state."""
+    """Plays a random game on both, in one of six to a forfeit; `watch` is called in every state."""
     rng = random.Random(f"{kwargs} {seed}")
     challenge = rng.choice([0.08, 0.25, 0.6])
+    forfeit = rng.choice([0.04, 0.0, 0.0, 0.0, 0.0, 0.0])
     pair = Pair(kwargs, seed, odds)
     while True:
         legal = pair.legal()
@@ -257,7 +273,10 @@ def play_out(
             watch(pair)
         if not legal:
             break
-        pair.step(choose(legal, rng, challenge))
+        if rng.random() < forfeit:
+            pair.forfeit()
+        else:
+            pair.step(choose(legal, rng, challenge))
     assert sum(pair.reference.returns) == 0
     assert sum(pair.engine.returns()) == pytest.approx(0, abs=1e-9)
 
@@ -316,6 +335,7 @@ def random_table(rng: random.Random, **fixed: Any) -> dict[str, Any]:
 # Games
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("size", range(7))
 def test_random_games_with_every_subset_of_variants(size):
     for number, variants in enumerate(SUBSETS):
@@ -325,6 +345,7 @@ def test_random_games_with_every_subset_of_variants(size):
                 play_out(random_table(rng, variants=variants), seed=number)
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("num_players", range(2, 11))
 def test_random_games_with_every_number_of_seats(num_players):
     for game in range(5 if COMPILED else 1):
@@ -332,6 +353,7 @@ def test_random_games_with_every_number_of_seats(num_players):
         play_out(random_table(rng, num_players=num_players), seed=game)
 
 
+@pytest.mark.engine
 @pytest.mark.parametrize("edition", [{}, {"edition": "mini"}, {"edition": "mini", "num_players": 3}])
 def test_random_games_of_the_editions(edition):
     for seed in range(6 if COMPILED else 1):
@@ -345,6 +367,7 @@ def test_the_random_games_reach_what_they_are_meant_to_reach():
     def watch(pair: Pair) -> None:
         game = pair.reference
         met[f"phase {game.phase}"] += 1
+        met["forfeit"] += pair.forfeited
         met["reshuffled in mid-round"] += game.reshuffled
         met["counterclockwise"] += game.direction == -1
         met["nothing left to draw"] += not +game.pile and not +game.discards
@@ -368,7 +391,7 @@ def test_the_random_games_reach_what_they_are_meant_to_reach():
     expected = {f"used {name}" for name in reference.VARIANTS} | {f"phase {name}" for name in engine.PHASES}
     expected |= {"reshuffled in mid-round", "counterclockwise", "nothing left to draw", "only discards left to draw"}
     expected |= {"at the cap", "two cards", "long round", "? drew", "? drew ?", "? drew nothing", "two ? or more"}
-    expected |= {"negative total", "two lives"}
+    expected |= {"negative total", "two lives", "forfeit"}
     assert {name: count for name, count in met.items() if count >= 3}.keys() == expected
 
 
@@ -444,6 +467,8 @@ def watch_distributions(met: Counter[str], limit: int, share: float) -> Callable
     def watch(pair: Pair) -> None:
         game = pair.reference
         for seat in range(game.num_seats):
+            if pair.forfeited:
+                continue
             if game.over:
                 reached = int(pair.engine.state["reveal_total"])
                 expected = [float(reached >= b) for b in range(1, len(odds(pair.engine, seat)) + 1)]
@@ -472,6 +497,7 @@ def watch_distributions(met: Counter[str], limit: int, share: float) -> Callable
     return watch
 
 
+@pytest.mark.engine
 def test_total_distributions_by_trying_everything():
     met: Counter[str] = Counter()
     watch = watch_distributions(met, limit=400, share=0.2)
@@ -545,6 +571,7 @@ def longest_game(rules: Rules) -> int:
     return rounds * (max(rules.max_bid(live) for live in range(2, rules.num_players + 1)) + 8)
 
 
+@pytest.mark.engine
 @settings(max_examples=100 if COMPILED else 10, deadline=None, derandomize=True)
 @given(rules=any_rules(), seed=st.integers(0, 2**63 - 1), challenge=st.sampled_from([0.0, 0.1, 0.4, 1.0]))
 def test_any_game_ends_with_all_cards_and_a_sum_of_zero(rules, seed, challenge):
