@@ -1,0 +1,54 @@
+"""Random play at many tables and a measure of chance: what the tests of batches and of information share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tests.aec import CONFIGURATIONS
+
+# Small decks on purpose: piles that run out within a round, cards that counting tells, `?` that draw `?`.
+SMALL_DECKS: dict[str, dict[str, Any]] = {
+    "nine-cards": {"num_players": 4, "deck": {str(v): 1 for v in range(1, 10)}, "lives": 2},
+    "odds-and-refills": {
+        "num_players": 3,
+        "deck": {"?": 2, "x2": 1, "night": 1, "max0": 1, "7": 2, "-4": 1},
+        "odds": True,
+    },
+}
+RUNS: dict[str, dict[str, Any]] = {**CONFIGURATIONS, **SMALL_DECKS}
+
+
+def choose(batch: Any, rng: np.random.Generator, raises: int = 10) -> NDArray[np.int64]:
+    """A random legal action a table, int64 (T,). Of the numbers only the ``raises`` least: rounds last."""
+    first_bid = batch.game.action_id["bid_1"]
+    legal = batch.action_mask.astype(bool)
+    legal[:, first_bid:] &= legal[:, first_bid:].cumsum(axis=1) <= raises
+    return np.where(legal, rng.random(legal.shape), -1.0).argmax(axis=1)
+
+
+def surprise(observed: Mapping[Any, int], expected: Mapping[Any, float]) -> float:
+    """How many standard deviations Pearson's statistic lies above what chance gives (Wilson and Hilferty's cube root).
+
+    ``observed`` counts, ``expected`` probabilities. Infinite where something happened that cannot. Rare outcomes are
+    pooled, since the approximation needs about five expected ones each.
+    """
+    total = sum(observed.values())
+    if any(count and not expected.get(outcome) for outcome, count in observed.items()):
+        return math.inf
+    bins: list[list[float]] = [[0.0, 0.0]]
+    for outcome, probability in sorted(expected.items(), key=lambda item: item[1]):
+        if bins[-1][1] >= 5:
+            bins.append([0.0, 0.0])
+        bins[-1][0] += observed.get(outcome, 0)
+        bins[-1][1] += total * probability
+    freedom = len(bins) - 1
+    if freedom == 0:
+        return 0.0
+    statistic = sum((seen - due) ** 2 / due for seen, due in bins)
+    spread = 2 / (9 * freedom)
+    return float(((statistic / freedom) ** (1 / 3) - (1 - spread)) / math.sqrt(spread))

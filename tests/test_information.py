@@ -1,0 +1,339 @@
+"""What a seat cannot know does not reach it; what it knows, it sees; and a redeal never shows the true future."""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from coyote_env import coyote_v0
+from tests.aec import play, trace
+from tests.random_play import RUNS, SMALL_DECKS, choose, surprise
+
+LIMIT = 4.0  # standard deviations; seeds are fixed, so that a test passes always or never
+
+
+def swap_hidden(states: NDArray[np.void], seat: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Exchanges every card that ``seat`` wears and cannot know for one of another face from the pile, in place.
+
+    Returns at which tables it wears other cards now, (T,). A card that counting tells (``old``) stays: another one
+    there would contradict what the seat knows.
+    """
+    before = np.sort(states["cards"][:, seat], axis=1)
+    for s in states:
+        for place in range(int(s["old"][seat]), int(s["num_cards"][seat])):
+            worn = int(s["cards"][seat, place])
+            others = [face for face in np.flatnonzero(s["pile"]) if face != worn]
+            if others:
+                face = int(rng.choice(others))
+                s["pile"][worn] += 1
+                s["pile"][face] -= 1
+                s["cards"][seat, place] = face
+    return (np.sort(states["cards"][:, seat], axis=1) != before).any(axis=1)
+
+
+def disturb_chance(states: NDArray[np.void], game: Any, rng: np.random.Generator) -> None:
+    """Another generator, other seeds, other fixed draws, in place."""
+    for field in ("rng", "seed", "game"):
+        states[field] = rng.integers(1, 2**63, len(states))
+    states["draws"] = rng.integers(len(game.config.faces), size=states["draws"].shape)
+    states["draws_len"], states["draws_pos"] = 40, 3
+
+
+def views(batch: Any) -> NDArray[np.float32]:
+    """Every seat's observation at every table, float32 (N, T, L)."""
+    return np.stack([batch.observe(seat) for seat in range(batch.game.num_seats)])
+
+
+def check_hiding(batch: Any, steps: int, seed: int) -> Counter[str]:
+    """Plays on and changes at each state what each seat cannot know; counts what was tried."""
+    game, n = batch.game, batch.game.num_seats
+    rng = np.random.default_rng(seed)
+    tried: Counter[str] = Counter()
+    for _ in range(steps):
+        states, masks, seen = batch.states.copy(), batch.action_mask.copy(), views(batch)
+        for seat in range(n):
+            changed = swap_hidden(batch.states, seat, rng)
+            now = views(batch)
+            np.testing.assert_array_equal(now[seat], seen[seat])
+            for other in range(n):
+                if other == seat:
+                    continue
+                # Everybody else sees it, and sees it at that seat only.
+                rows = game.layout.view(now[other], "cards") != game.layout.view(seen[other], "cards")
+                moved = rows.any(axis=2)
+                np.testing.assert_array_equal(moved[:, (seat - other) % n], changed)
+                moved[:, (seat - other) % n] = False
+                assert not moved.any()
+            batch.refresh()
+            np.testing.assert_array_equal(batch.action_mask, masks)  # nor does what is legal tell
+            disturb_chance(batch.states, game, rng)
+            np.testing.assert_array_equal(views(batch)[seat], seen[seat])
+            tried["changed"] += int(changed.sum())
+            tried["of a second card"] += int((changed & (states["num_cards"][:, seat] == 2)).sum())
+            tried["beside a known one"] += int((changed & (states["old"][:, seat] == 1)).sum())
+            batch.states[:] = states
+        disturb_chance(batch.states, game, rng)
+        np.testing.assert_array_equal(views(batch), seen)  # chance alone moves nobody's observation
+        batch.states[:] = states
+        batch.refresh()
+        batch.step(choose(batch, rng))
+    return tried
+
+
+@pytest.mark.parametrize("kwargs", RUNS.values(), ids=RUNS)
+def test_what_a_seat_cannot_know_does_not_move_its_observation(kwargs):
+    batch = coyote_v0.batch(6, **kwargs)
+    batch.reset(seed=5)
+    assert check_hiding(batch, 50, seed=5)["changed"] > 200
+
+
+@pytest.mark.engine
+def test_hiding_holds_with_two_cards_and_beside_a_known_one():
+    """The configurations in which the rarer cases come up often."""
+    batch = coyote_v0.batch(2, num_players=3)
+    batch.reset(seed=2)
+    assert check_hiding(batch, 15, seed=2)["of a second card"] > 0
+    batch = coyote_v0.batch(2, **SMALL_DECKS["nine-cards"])
+    batch.reset(seed=3)
+    assert check_hiding(batch, 40, seed=3)["beside a known one"] > 0
+
+
+def cards_in_play(states: NDArray[np.void], seat: int, faces: int) -> NDArray[np.int64]:
+    """How many cards of each face ``seat`` wears, from the records, (T, faces)."""
+    worn = states["cards"][:, seat].astype(np.int64)
+    return np.stack([(worn == face).sum(axis=1) for face in range(faces)], axis=1)
+
+
+@pytest.mark.parametrize("kwargs", RUNS.values(), ids=RUNS)
+def test_a_seat_sees_what_it_knows(kwargs):
+    """`cards`: the others' true cards. `unseen`: the pile and the own hidden ones. What counting tells is told."""
+    batch = coyote_v0.batch(8, **kwargs)
+    game, n = batch.game, batch.game.num_seats
+    counts = np.array([count for _, count in game.config.cards])
+    batch.reset(seed=9)
+    rng = np.random.default_rng(9)
+    told = 0
+    for _ in range(60):
+        states = batch.states
+        worn = np.stack([cards_in_play(states, seat, len(counts)) for seat in range(n)], axis=1)
+        for seat in range(n):
+            seen = batch.observe(seat)
+            cards = game.layout.view(seen, "cards")
+            unseen = np.rint(game.layout.view(seen, "unseen") * counts)
+            deduced = game.layout.view(seen, "deduced")
+            for k in range(1, n):
+                np.testing.assert_array_equal(cards[:, k], worn[:, (seat + k) % n])
+            assert not cards[:, 0].any()
+            np.testing.assert_array_equal(unseen + deduced, states["pile"][:, : len(counts)] + worn[:, seat])
+            # The first cards of a round come from what was the pile before; when it has run out, these are known.
+            before = states["start_pile"].sum(axis=1)
+            turn = np.array([_place_in_the_deal(s, seat, n) for s in states])
+            in_play = worn.sum(axis=(1, 2)) > before
+            expected = (turn >= 0) & (turn < before) & in_play
+            np.testing.assert_array_equal(deduced.sum(axis=1), expected)
+            told += int(expected.sum())
+        batch.step(choose(batch, rng))
+    assert told > 0 or game.config.deck_size >= 30 or game.config.reshuffle == "every_round"
+
+
+def _place_in_the_deal(state: np.void, seat: int, n: int) -> int:
+    """Which card of the round's deal ``seat`` got, from 0; -1 if it is out."""
+    order = [k % n for k in range(state["starter"], state["starter"] + n) if not state["out"][k % n]]
+    return order.index(seat) if seat in order else -1
+
+
+@pytest.mark.engine
+def test_the_eliminated_see_every_card():
+    batch = coyote_v0.batch(4, num_players=4, lives=1)
+    counts = np.array([count for _, count in batch.game.config.cards])
+    batch.reset(seed=1)
+    rng = np.random.default_rng(1)
+    seen = 0
+    for _ in range(40):
+        for seat in range(4):
+            out = batch.out[:, seat]
+            observation = batch.observe(seat)[out]
+            layout, states = batch.game.layout, batch.states[out]
+            for k in range(4):
+                worn = cards_in_play(states, (seat + k) % 4, len(counts))
+                np.testing.assert_array_equal(layout.view(observation, "cards")[:, k], worn)
+            unseen = np.rint(layout.view(observation, "unseen") * counts)
+            np.testing.assert_array_equal(unseen, states["pile"][:, : len(counts)])
+            seen += int(out.sum())
+        batch.step(choose(batch, rng, 3))
+    assert seen > 20
+
+
+@pytest.mark.parametrize("kwargs", RUNS.values(), ids=RUNS)
+def test_at_the_end_every_card_is_shown_to_everybody(kwargs):
+    env = coyote_v0.env(**kwargs)
+    layout, n = env.layout, env.game.num_seats
+    counts = np.array([count for _, count in env.game.config.cards])
+    for seed in range(3):
+        env.reset(seed=seed)
+        for _ in play(env, np.random.default_rng(seed)):
+            pass
+        everything = layout.view(env.state(), "cards")
+        assert everything.sum() >= 2
+        for seat, agent in enumerate(env.possible_agents):
+            observation = env.observe(agent)["observation"]
+            np.testing.assert_array_equal(np.roll(layout.view(observation, "cards"), seat, axis=0), everything)
+            pile = np.rint(layout.view(observation, "unseen") * counts)
+            np.testing.assert_array_equal(pile, env._states["pile"][0, : len(counts)])
+            assert not layout.view(observation, "deduced").any()
+        assert layout.view(env.state(), "seat_to_move").sum() == 0
+        assert everything.shape[0] == n
+
+
+# --- redealing
+
+
+def paused(kwargs: dict[str, Any], seed: int, turns: int, **options: Any) -> Any:
+    env = coyote_v0.env(**kwargs)
+    env.reset(seed=seed, options=options)
+    for _ in play(env, np.random.default_rng(seed), turns):
+        pass
+    return env
+
+
+@pytest.mark.parametrize("kwargs", RUNS.values(), ids=RUNS)
+def test_a_redeal_keeps_all_that_the_seat_knows_and_conserves_the_cards(kwargs):
+    for seed in range(12):
+        env = paused(kwargs, seed, turns=3 * seed)
+        rng = np.random.default_rng(seed)
+        saved = env.get_state()
+        for seat, agent in enumerate(env.possible_agents):
+            twin = env.redeal_hidden(seat, rng)
+            before, after = env.observe(agent), twin.observe(agent)
+            np.testing.assert_array_equal(after["observation"], before["observation"])
+            np.testing.assert_array_equal(after["action_mask"], before["action_mask"])
+            assert env.render_from(seat) == twin.render_from(seat)
+            assert (twin.agents, twin.agent_selection) == (env.agents, env.agent_selection)
+            mine, theirs = env._states[0], twin._states[0]
+            others = [k for k in range(env.game.num_seats) if k != seat]
+            np.testing.assert_array_equal(theirs["cards"][others], mine["cards"][others])
+            for field in ("discard", "drawn", "num_cards", "lives", "returns", "pile_size", "history_bid"):
+                np.testing.assert_array_equal(theirs[field], mine[field])
+            assert env.game.check_state(env.game, twin._states) is None  # among others: the cards make the deck
+            for place in range(int(mine["old"][seat])):
+                assert theirs["cards"][seat, place] == mine["cards"][seat, place]
+        assert env.get_state() == saved
+
+
+@pytest.mark.parametrize("kwargs", RUNS.values(), ids=RUNS)
+def test_a_redeal_depends_on_nothing_that_the_seat_cannot_know(kwargs):
+    """Two games that differ only in what a seat cannot know are, redealt alike, the same game, to the byte."""
+    differed = 0
+    for seed in range(8):
+        env = paused(kwargs, seed, turns=2 * seed, draws=[env_face(kwargs)] if seed % 2 else [])
+        if not env.agents:
+            continue
+        for seat in range(env.game.num_seats):
+            other = copy.deepcopy(env)
+            rng = np.random.default_rng(seed)
+            differed += int(swap_hidden(other._states, seat, rng)[0])
+            disturb_chance(other._states, env.game, rng)
+            assert other.get_state() != env.get_state()
+            twins = [game.redeal_hidden(seat, np.random.default_rng(77)).get_state() for game in (env, other)]
+            assert twins[0] == twins[1]
+    assert differed > 8
+
+
+def env_face(kwargs: dict[str, Any]) -> str:
+    """A face that a deck surely has."""
+    return str(coyote_v0.game(**kwargs).config.faces[0])
+
+
+def own_cards(env: Any, seat: int) -> tuple[int, ...]:
+    """What a seat wears, in order."""
+    s = env._states[0]
+    return tuple(int(card) for card in s["cards"][seat, : s["num_cards"][seat]])
+
+
+@pytest.mark.parametrize("seat", [0, 1, 2])
+def test_redealt_cards_are_drawn_evenly_from_what_the_seat_has_not_seen(seat):
+    env = coyote_v0.env(num_players=3)
+    env.reset(seed=3, options={"starter": 0})
+    env.step(env.action_id("extra_feather+1"))  # seat 1 wears two
+    env.step(env.action_id("bid_9"))
+    observation = env.observe(env.possible_agents[seat])["observation"]
+    counts = np.array([count for _, count in env.game.config.cards])
+    unseen = np.rint(env.layout.view(observation, "unseen") * counts)
+    total = unseen.sum()
+    assert total == {0: 27, 1: 28, 2: 27}[seat]
+    expected: dict[tuple[int, ...], float] = {}
+    for a in np.flatnonzero(unseen):
+        if seat != 1:
+            expected[(int(a),)] = unseen[a] / total
+            continue
+        for b in np.flatnonzero(unseen):
+            left = unseen[b] - (a == b)
+            if left:
+                expected[(int(a), int(b))] = unseen[a] / total * left / (total - 1)
+    assert sum(expected.values()) == pytest.approx(1)
+    rng = np.random.default_rng(8)
+    found = Counter(own_cards(env.redeal_hidden(seat, rng), seat) for _ in range(1500))
+    assert surprise(found, expected) < LIMIT
+    # The test has teeth: the true cards shown a tenth too often would not pass, nor would cards that are not unseen.
+    biased = found.copy()
+    biased[own_cards(env, seat)] += 150
+    assert surprise(biased, expected) > LIMIT
+    assert surprise(Counter({(99,): 1}), expected) == float("inf")
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "draws", "actions"),
+    [
+        ({"num_players": 3}, ["?", "4", "10"], ["bid_9"]),
+        ({"num_players": 2}, ["night", "x2"], ["extra_feather+1", "bid_3"]),
+        (SMALL_DECKS["odds-and-refills"], ["?", "7", "?"], ["extra_feather+1", "bid_2"]),
+        ({"edition": "mini"}, ["2", "3"], ["bid_4"]),
+    ],
+    ids=["draw", "two hidden", "pile runs out", "mini"],
+)  # fmt: skip
+def test_totals_of_redealt_games_are_distributed_as_total_distribution_says(kwargs, draws, actions):
+    """The challenger redeals and challenges: what the cards then make is what it could expect, `?` draws included."""
+    env = coyote_v0.env(**kwargs)
+    env.reset(seed=1, options={"starter": 0, "draws": draws})
+    for action in actions:
+        env.step(env.action_id(action))
+    seat = env.possible_agents.index(env.agent_selection)
+    expected = env.total_distribution(seat)
+    rng = np.random.default_rng(4)
+    found: Counter[int] = Counter()
+    for _ in range(1500):
+        twin = env.redeal_hidden(seat, rng)
+        twin.step(twin.action_id("challenge"))
+        found[int(twin._states["reveal_total"][0])] += 1
+    assert surprise(found, expected) < LIMIT
+
+
+def test_no_redeal_plays_the_true_future():
+    """Played on alike, redealt games deal other cards than the true one will, and others than each other."""
+    for kwargs in ({}, {"num_players": 2, "lives": 9}):
+        env = paused(kwargs, 6, turns=2)
+        rng = np.random.default_rng(2)
+        truth = trace(copy.deepcopy(env), np.random.default_rng(3), 60)
+        futures = [trace(env.redeal_hidden(0, rng), np.random.default_rng(3), 60) for _ in range(200)]
+        assert truth not in futures
+        assert len(set(futures)) > 190
+
+
+def test_redeals_follow_their_generator_alone():
+    env = paused({}, 1, turns=4)
+    seats = [0, 1, 2, 3]
+    first = [env.redeal_hidden(seat, np.random.default_rng(5)).get_state() for seat in seats]
+    env.redeal_hidden(2, np.random.default_rng(6))
+    assert [env.redeal_hidden(seat, np.random.default_rng(5)).get_state() for seat in seats] == first
+
+
+def test_a_redeal_of_a_seat_that_is_not_there_is_refused_by_value():
+    env = paused({}, 1, turns=1)
+    for bad in (-1, 4, 1.5, True, None):
+        with pytest.raises(ValueError, match="seat must be a seat from 0 to 3"):
+            env.redeal_hidden(bad, np.random.default_rng(0))
