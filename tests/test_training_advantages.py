@@ -26,11 +26,14 @@ class Recording:
     last_values: NDArray[np.float64]  # (T, N)
     last_out: NDArray[np.bool_]  # (T, N)
 
-    def advantages(self, gamma: float = 1.0, gae_lambda: float = 1.0) -> NDArray[np.float64]:
+    def both(self, gamma: float = 1.0, gae_lambda: float = 1.0) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         return seat_advantages(
             self.rewards, self.seats, self.learner, self.values, self.done, self.last_values, self.last_out,
             gamma, gae_lambda,
         )  # fmt: skip
+
+    def advantages(self, gamma: float = 1.0, gae_lambda: float = 1.0) -> NDArray[np.float64]:
+        return self.both(gamma, gae_lambda)[0]
 
 
 def record(batch: Any, steps: int, opponents: float, seed: int) -> Recording:
@@ -58,10 +61,11 @@ def record(batch: Any, steps: int, opponents: float, seed: int) -> Recording:
     )
 
 
-def slow_advantages(r: Recording, gamma: float, gae_lambda: float) -> NDArray[np.float64]:
+def slow_advantages(r: Recording, gamma: float, gae_lambda: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """One game after another, one seat after another, each sum written out."""
     num_steps, num_tables, num_seats = r.rewards.shape
     result = np.zeros((num_steps, num_tables))
+    start_targets = np.zeros((num_tables, num_seats))
     for table in range(num_tables):
         ends = [int(t) for t in np.flatnonzero(r.done[:, table])]
         games = [(start, end + 1, True) for start, end in zip([0, *(e + 1 for e in ends)], ends, strict=False)]
@@ -83,7 +87,15 @@ def slow_advantages(r: Recording, gamma: float, gae_lambda: float) -> NDArray[np
                     deltas.append(reward + gamma * after - float(r.values[t, table]))
                 for k, t in enumerate(decisions):
                     result[t, table] = sum((gamma * gae_lambda) ** (j - k) * deltas[j] for j in range(k, len(deltas)))
-    return result
+                if start == 0:
+                    first = decisions[0] if decisions else stop
+                    target = sum(float(r.rewards[u, table, seat]) for u in range(first))
+                    if decisions:
+                        target += result[first, table] + float(r.values[first, table])
+                    elif not finished and not r.last_out[table, seat]:
+                        target += float(r.last_values[table, seat])
+                    start_targets[table, seat] = target
+    return result, start_targets
 
 
 def knockout(num_tables: int) -> Any:
@@ -110,9 +122,12 @@ def test_equals_the_slow_reference_on_recorded_games(make, opponents, gamma, gae
     assert recording.done.sum() > 12  # games ended in the rollout
     if make is not nim:
         assert recording.last_out.any()  # and it stopped while some seats were out
-    expected = slow_advantages(recording, gamma, gae_lambda)
+    advantages, start_targets = recording.both(gamma, gae_lambda)
+    expected, expected_targets = slow_advantages(recording, gamma, gae_lambda)
     assert np.abs(expected).max() > 0.1
-    np.testing.assert_allclose(recording.advantages(gamma, gae_lambda), expected, atol=1e-9)
+    np.testing.assert_allclose(advantages, expected, atol=1e-9)
+    assert np.abs(expected_targets).max() > 0.1
+    np.testing.assert_allclose(start_targets, expected_targets, atol=1e-9)
 
 
 def by_hand(

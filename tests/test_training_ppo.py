@@ -128,7 +128,13 @@ def test_same_seed_same_weights_and_another_seed_other_weights():
 @pytest.mark.parametrize("normalize", [True, False])
 def test_update_equals_sb3_contribs(workers, normalize):
     """The stock `train` on the same rollout: the same losses, and in the end the same weights."""
-    settings = {"normalize_advantage": normalize, "ent_coef": 0.03, "clip_range": 0.15, "vf_coef": 0.7}
+    settings = {
+        "normalize_advantage": normalize,
+        "ent_coef": 0.03,
+        "clip_range": 0.15,
+        "vf_coef": 0.7,
+        "waiting_values": False,  # ours alone
+    }
     ours = learner(Knockout(24), workers=workers, opponents=pool(RandomPolicy()), opponent_share=0.5, **settings)
     collect(ours)
     before = weights(ours)
@@ -236,6 +242,49 @@ def test_the_value_at_the_rollouts_end_is_that_of_the_seats_own_view(monkeypatch
     assert batch.out.any()
     np.testing.assert_array_equal(result, expected)
     assert sum(map(len, asked)) == (~batch.out).sum()
+
+
+def test_waiting_seats_teach_the_value_what_they_see_and_what_they_got():
+    batch = Knockout(24)
+    model = learner(batch, opponents=pool(RandomPolicy()), opponent_share=0.5)
+    for _ in range(2):  # the first rollout begins with new games, the second in the middle of some
+        collect(model)
+    buffer = model.rollout_buffer
+    seen = buffer.waiting_observations[: buffer.num_waiting]
+    looking, to_move = seen[:, :4].argmax(dim=1).numpy(), seen[:, 4:8].argmax(dim=1).numpy()
+    seats, tables = np.nonzero(buffer.waiting_seats.T)
+    assert (looking == seats).all()
+    assert (to_move == buffer.step_seats[0][tables]).all()
+    assert (looking != to_move).all()
+    assert 24 < len(seats) < 24 * 3  # less those of opponents and those out
+    for row in range(len(seats)):
+        # Where the seat decides before anything is paid to anybody there, it is as good as that decision.
+        seat, table = seats[row], tables[row]
+        first = int(np.argmax((buffer.step_seats[:, table] == seat) | buffer.step_done[:, table]))
+        if buffer.step_seats[first, table] == seat and not buffer.step_rewards[:first, table, seat].any():
+            decision = int(buffer.step_learner[:first].sum() + buffer.step_learner[first, :table].sum())
+            assert buffer.waiting_returns[row] == pytest.approx(float(buffer.return_rows[decision]), abs=1e-5)
+            break
+    else:
+        pytest.fail("no such seat")
+
+
+def test_waiting_seats_change_the_value_and_not_the_policy():
+    """With separate networks what waiting seats teach must not reach the policy's weights."""
+    settings = {
+        "policy_kwargs": policy_kwargs(NetworkConfig(shared=(), policy=(32,), value=(32,))),
+        "max_grad_norm": 1e9,
+    }
+    models = [learner(Knockout(24), waiting_values=waiting, **settings) for waiting in (True, False)]
+    for model in models:
+        collect(model)
+        assert (model.rollout_buffer.num_waiting > 0) == model.waiting_values
+        model.rollout_buffer.minibatches = lambda batch_size: iter([torch.arange(200)])  # type: ignore[method-assign]
+        model.train()
+    for (name, with_them), without in zip(
+        models[0].policy.named_parameters(), models[1].policy.parameters(), strict=True
+    ):
+        assert torch.equal(with_them, without) == ("value" not in name), name
 
 
 def test_the_mask_is_the_seat_to_moves():

@@ -29,7 +29,7 @@ def seat_advantages(
     last_out: NDArray[np.bool_],
     gamma: float,
     gae_lambda: float,
-) -> NDArray[np.float64]:
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The advantage of every decision of the learner in one rollout of S steps at T tables of N seats.
 
     Parameters
@@ -46,7 +46,9 @@ def seat_advantages(
 
     Returns
     -------
-    float64[S, T]; zero where the learner did not decide. Returns (value targets) are this plus `values`.
+    advantages: float64[S, T]; zero where the learner did not decide. Value targets are these plus `values`.
+    start_targets: float64[T, N]; the value target of what each seat saw before step 0: what it was paid until its first
+        decision, and that decision's target (or its `last_values`, if it made none and its game went on).
     """
     num_steps, num_tables, _ = rewards.shape
     # Per (table, seat), seen from the step being walked over: what the seat is still to be paid before its next
@@ -72,4 +74,4 @@ def seat_advantages(
         pending[table, seat] = 0.0
         next_value[table, seat] = value
         next_advantage[table, seat] = advantage
-    return advantages
+    return advantages, pending + next_value + next_advantage

@@ -47,6 +47,10 @@ class SelfPlayBuffer(MaskableRolloutBuffer):
         self.log_prob_rows = torch.zeros(capacity, dtype=torch.float32)
         self.advantage_rows = torch.zeros(capacity, dtype=torch.float32)
         self.return_rows = torch.zeros(capacity, dtype=torch.float32)
+        # What seats saw at the rollout's start while it was not their turn; see `open_waiting`.
+        self.waiting_observations = torch.zeros((n_envs * num_seats, *observation_space.shape), dtype=torch.float32)
+        self.waiting_returns = torch.zeros(n_envs * num_seats, dtype=torch.float32)
+        self.waiting_seats = np.zeros((n_envs, num_seats), np.bool_)
         steps = (buffer_size, n_envs)
         self.step_rewards = np.zeros((*steps, num_seats), np.float64)
         self.step_seats = np.zeros(steps, np.int64)
@@ -57,6 +61,7 @@ class SelfPlayBuffer(MaskableRolloutBuffer):
     def reset(self) -> None:
         """Forget the rollout (the memory stays)."""
         self.size_rows = 0
+        self.num_waiting = 0
         self.pos = 0
         self.full = False
         self.generator_ready = False
@@ -87,6 +92,18 @@ class SelfPlayBuffer(MaskableRolloutBuffer):
         self.size_rows = rows.stop
         return rows
 
+    def open_waiting(self, seat: int, observation: NDArray[np.float32], tables: NDArray[np.int64]) -> None:
+        """Take rows for what `seat` sees at `tables`, int64[n], before the first step; call with seats in order.
+
+        Args:
+            observation: float32[T, L], of that seat at all tables.
+        """
+        rows = slice(self.num_waiting, self.num_waiting + len(tables))
+        self.waiting_observations[rows] = torch.from_numpy(observation[tables])
+        self.waiting_seats[:, seat] = False
+        self.waiting_seats[tables, seat] = True
+        self.num_waiting = rows.stop
+
     def close_rows(self, rows: slice, actions: Tensor, log_probs: Tensor, values: Tensor) -> None:
         """Store what was decided in `rows`: int64[n], float32[n] (of the policy at that time), float32[n]."""
         self.action_rows[rows] = actions
@@ -114,7 +131,7 @@ class SelfPlayBuffer(MaskableRolloutBuffer):
         learner = self.step_learner[steps]
         values = np.zeros(learner.shape, np.float64)
         values[learner] = self.value_rows[: self.size_rows].numpy()
-        advantages = seat_advantages(
+        advantages, start_targets = seat_advantages(
             self.step_rewards[steps],
             self.step_seats[steps],
             learner,
@@ -129,6 +146,9 @@ class SelfPlayBuffer(MaskableRolloutBuffer):
         rows = torch.from_numpy(advantages[learner].astype(np.float32))
         self.advantage_rows[: self.size_rows] = rows
         self.return_rows[: self.size_rows] = rows + self.value_rows[: self.size_rows]
+        if self.num_waiting:  # seat by seat, as they were taken
+            targets = start_targets.T[self.waiting_seats.T].astype(np.float32)
+            self.waiting_returns[: self.num_waiting] = torch.from_numpy(targets)
 
     def minibatches(self, batch_size: int | None) -> Iterator[Tensor]:
         """Rows of one pass in random order, int64[n] each, in equal parts of about `batch_size` (None: one part).
@@ -138,6 +158,14 @@ class SelfPlayBuffer(MaskableRolloutBuffer):
         parts = 1 if batch_size is None else max(1, round(self.size_rows / batch_size))
         for rows in np.array_split(self.rng.permutation(self.size_rows), parts):
             yield torch.from_numpy(rows)
+
+    def waiting_minibatch(self, count: int) -> Tensor:
+        """Rows of waiting seats to go with `count` decisions, int64[n]: at random, as large a part as these are."""
+        if not self.num_waiting:
+            return torch.zeros(0, dtype=torch.int64)
+        return torch.from_numpy(
+            self.rng.integers(self.num_waiting, size=round(self.num_waiting * count / self.size_rows))
+        )
 
     def get(self, batch_size: int | None = None) -> Iterator[MaskableRolloutBufferSamples]:  # type: ignore[override]
         """The same minibatches as sb3-contrib's samples."""

@@ -38,6 +38,8 @@ class SelfPlayPPO(MaskablePPO):
         env: a ``SelfPlayVecEnv``.
         n_steps: moves per table and rollout, whoever makes them. ``num_timesteps`` counts the learner's decisions.
         ent_coef: a number, or a function of the remaining progress (1 to 0), as the learning rate may be.
+        waiting_values: also teach the value what seats see while they wait. It is asked for that at a rollout's end, to
+            continue chains that are cut there, and without this it would never have seen the like.
         opponents, opponent_share: the pool to draw from anew for each rollout, and the share of tables that seat some.
         workers: number of worker threads.
         stop: asked between moves and between gradient steps; once it says True, learning ends at once, with the
@@ -53,6 +55,7 @@ class SelfPlayPPO(MaskablePPO):
         *,
         opponents: OpponentPool | None = None,
         opponent_share: float = 0.0,
+        waiting_values: bool = True,
         workers: int = 1,
         stop: Callable[[], bool] = lambda: False,
         ent_coef: float | Callable[[float], float] = 0.01,
@@ -64,6 +67,7 @@ class SelfPlayPPO(MaskablePPO):
         self.action_rng, self.opponent_rng, self.seating_rng = (np.random.default_rng(s) for s in streams)
         self.opponents = opponents
         self.opponent_share = opponent_share
+        self.waiting_values = waiting_values
         self.workers = Workers(workers)
         self.stop = stop
         self.entropy_schedule = ent_coef if callable(ent_coef) else (lambda _: float(ent_coef))
@@ -101,6 +105,10 @@ class SelfPlayPPO(MaskablePPO):
         drawn = self.opponents.draw(self.seating_rng) if self.opponents is not None else []
         seating = seat_opponents(self.seating_rng, batch.num_tables, buffer.num_seats, self.opponent_share, len(drawn))
         tables = np.arange(batch.num_tables)
+        if self.waiting_values:
+            for seat in range(buffer.num_seats):
+                waits = (seating[:, seat] == LEARNER) & ~batch.out[:, seat] & (batch.seat != seat)
+                buffer.open_waiting(seat, batch.observe(seat), np.flatnonzero(waits))
         actions = np.zeros(batch.num_tables, np.int64)
         lengths: list[NDArray[np.int64]] = []
         for _ in range(n_rollout_steps):
@@ -224,6 +232,8 @@ class SelfPlayPPO(MaskablePPO):
         if self.normalize_advantage and count > 1:
             advantages = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
 
+        waiting = buffer.waiting_minibatch(count)
+
         def work(part: slice) -> tuple[tuple[Tensor, ...], Tensor]:
             mine = rows[part]
             terms = ppo_terms(
@@ -239,6 +249,11 @@ class SelfPlayPPO(MaskablePPO):
             # Sums over the part divided by the size of the whole: parts add up to the mean over the minibatch.
             policy_loss, value_loss, entropy = (terms[k].sum() / count for k in range(3))
             loss = policy_loss - self.ent_coef * entropy + self.vf_coef * value_loss
+            if len(waiting):
+                # The part of them that corresponds to this part of the minibatch.
+                them = waiting[len(waiting) * part.start // count : len(waiting) * part.stop // count]
+                errors = buffer.waiting_returns[them] - forward_values(self.policy, buffer.waiting_observations[them])
+                loss = loss + self.vf_coef * (errors**2).sum() / count
             return torch.autograd.grad(loss, parameters), terms.detach().sum(dim=1) / count
 
         parts = self.workers.map_rows(work, count)

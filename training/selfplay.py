@@ -290,6 +290,7 @@ def make_learner(config: Config, game: Game, stop: Callable[[], bool] = lambda: 
         gamma=ppo.gamma,
         gae_lambda=ppo.gae_lambda,
         vf_coef=ppo.value_weight,
+        waiting_values=ppo.waiting_values,
         max_grad_norm=ppo.max_grad_norm,
         target_kl=ppo.target_kl or None,
         normalize_advantage=ppo.normalize_advantage,
