@@ -199,15 +199,28 @@ def test_actions_come_as_often_as_the_probabilities_say(folder):
     assert (np.abs(np.bincount(actions, minlength=3) / rows - expected) < slack).all()
 
 
-def test_one_number_a_row_in_order(folder):
+def test_one_number_a_row_in_order(tmp_path):
     """The same state of the generator gives the same answers, however the rows are cut into batches."""
     game = toy_duel.game()
-    policy = load_policy(folder, game)
+    rng = np.random.default_rng(0)
+    nodes = [
+        helper.make_node("MatMul", ["linear", "wide"], ["x"]),
+        helper.make_node("Tanh", ["x"], ["y"]),
+        helper.make_node("MatMul", ["y", "narrow"], ["logits"]),
+    ]
+    weights = [
+        networks.constant("wide", rng.normal(size=(3, 200)), np.float32),
+        networks.constant("narrow", rng.normal(size=(200, 3)) / 10, np.float32),
+    ]
+    model = networks.network(game.layout.size, game.num_actions, nodes=nodes, weights=weights)
+    policy = load(networks.write(tmp_path / "p", game, model), game)
     observation, mask = views(game, 3 * MAX_BATCH + 5)
     whole = policy.act(observation, mask, np.random.default_rng(1))
     rng = np.random.default_rng(1)
     parts = [policy.act(observation[i : i + 7], mask[i : i + 7], rng) for i in range(0, len(observation), 7)]
     assert (np.concatenate(parts) == whole).all()
+    one_by_one = [policy.probabilities(observation[i : i + 1], mask[i : i + 1]) for i in range(100)]
+    assert (np.concatenate(one_by_one) == policy.probabilities(observation, mask)[:100]).all()
     used = np.random.default_rng(1)
     used.random(len(observation))
     assert used.random() == rng.random()

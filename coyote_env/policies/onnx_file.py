@@ -572,16 +572,9 @@ def _slice(sizes: _Sizes, node: _Node, inputs: Sequence[_Value | None]) -> list[
         raise ValueError("starts, ends, axes and steps do not fit")
     cuts = [slice(None)] * len(value.shape)
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
-        cuts[axis] = _cut(start, end, step, value.shape[axis])
+        cuts[axis] = slice(start, end, step)
     shape = tuple(len(range(*cut.indices(n))) for cut, n in zip(cuts, value.shape, strict=True))
     return [_Value(shape, None if value.numbers is None else value.numbers[tuple(cuts)])]
-
-
-def _cut(start: int, end: int, step: int, size: int) -> slice:
-    # ONNX's "to before the first" is any end under -size; Python would read -1 as the last element.
-    if step < 0 and end < -size:
-        return slice(start, None, step)
-    return slice(start, end, step)
 
 
 def _gather(sizes: _Sizes, node: _Node, inputs: Sequence[_Value | None]) -> list[_Value]:
