@@ -65,7 +65,7 @@ def packed(names: Iterable[str]) -> str:
 def entries(values: NDArray[np.float32], labels: Sequence[str] | None) -> str:
     """Non-zero entries of a section as index=value, or label=value; a matrix row by row."""
     if values.ndim == 1:
-        return " ".join(f"{labels[k] if labels else k}={number(values[k])}" for k in np.flatnonzero(values))
+        return " ".join(f"{labels[k] if labels else k}={number(values[k])}" for k in np.flatnonzero(values).tolist())
     rows = [f"[{k}] {entries(row, labels)}" for k, row in enumerate(values) if row.any()]
     return "  ".join(rows)
 

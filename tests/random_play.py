@@ -28,7 +28,8 @@ def choose(batch: Any, rng: np.random.Generator, raises: int = 10) -> NDArray[np
     first_bid = batch.game.action_id["bid_1"]
     legal = batch.action_mask.astype(bool)
     legal[:, first_bid:] &= legal[:, first_bid:].cumsum(axis=1) <= raises
-    return np.where(legal, rng.random(legal.shape), -1.0).argmax(axis=1)
+    chosen: NDArray[np.int64] = np.where(legal, rng.random(legal.shape), -1.0).argmax(axis=1)
+    return chosen
 
 
 def surprise(observed: Mapping[Any, int], expected: Mapping[Any, float]) -> float:

@@ -33,7 +33,8 @@ def swap_hidden(states: NDArray[np.void], seat: int, rng: np.random.Generator) -
                 s["pile"][worn] += 1
                 s["pile"][face] -= 1
                 s["cards"][seat, place] = face
-    return (np.sort(states["cards"][:, seat], axis=1) != before).any(axis=1)
+    changed: NDArray[np.bool_] = (np.sort(states["cards"][:, seat], axis=1) != before).any(axis=1)
+    return changed
 
 
 def disturb_chance(states: NDArray[np.void], game: Any, rng: np.random.Generator) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,9 +15,10 @@ from coyote_env.coyote import render
 from tests.aec import CONFIGURATIONS, play
 
 
-def table(*actions: str, starter: int = 1, draws: tuple[str, ...] = ("?", "7", "x2", "-5", "10", "3"), **kwargs):
+def table(*actions: str, draws: tuple[str, ...] = ("?", "7", "x2", "-5", "10", "3"), **kwargs: Any) -> Any:
+    """An env after these actions of the seats in turn; seat 1 starts."""
     env = coyote_v0.env(**kwargs)
-    env.reset(seed=0, options={"starter": starter, "draws": draws})
+    env.reset(seed=0, options={"starter": 1, "draws": draws})
     for action in actions:
         env.step(env.action_id(action))
     return env
@@ -96,7 +98,7 @@ def test_the_text_to_the_letter():
     assert env.render_from(0) == DOUBLED
     env.step(env.action_id("again"))
     assert env.render_from(None) == REFUSED
-    short = {"num_players": 2, "lives": 1, "draws": ("?", "7", "night", "4")}
+    short: dict[str, Any] = {"num_players": 2, "lives": 1, "draws": ("?", "7", "night", "4")}
     assert table("extra_feather+1", "bid_60", "challenge", **short).render_from(0) == OVER
     assert table("bid_3", edition="mini", draws=("4", "1")).render_from(1) == MINI
 
@@ -164,7 +166,8 @@ def test_a_card_told_by_counting_is_named():
 
 
 def test_the_end_names_a_forfeit():
-    for kwargs in ({}, {"game_end": "first_loss"}):
+    ends: list[dict[str, Any]] = [{}, {"game_end": "first_loss"}]
+    for kwargs in ends:
         env = table("bid_5", illegal_action="forfeit", **kwargs)
         env.step(env.action_id("bid_3"))
         assert line(env.render_from(None), "the end") == "player_2 forfeited by an illegal action"
