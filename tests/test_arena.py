@@ -11,7 +11,7 @@ import pytest
 from coyote_env import coyote_v0
 from coyote_env.arena import play_match, wilson
 from coyote_env.arena.match import game_seeds, seat_order
-from coyote_env.policies import PolicyError
+from coyote_env.policies import GAMES, PolicyError, registry
 from tests import toy_duel
 from tests.toy_duel import Chooser
 
@@ -263,6 +263,21 @@ def test_one_object_is_asked_once_a_step():
     assert max(max(c.calls) for c in apart) < 30
 
 
+def test_names_are_loaded_once_each(monkeypatch):
+    monkeypatch.setitem(GAMES, "duel_v0", registry._Modules("tests.toy_duel", "tests.toy_duel"))
+    made = []
+
+    def make(game):
+        made.append(Chooser("longy", 0.0))
+        return made[-1]
+
+    monkeypatch.setitem(toy_duel.SCRIPTED, "longy", make)
+    result = play_match(toy_duel.game(num_players=3), ["longy", "shorty", "longy"], 30, 0)
+    assert [p.name for p in result.policies] == ["longy", "shorty", "longy"]
+    assert result.policies[1].wins > 10
+    assert len(made) == 1
+
+
 def test_progress_reports_every_game():
     seen = []
     play_match(
@@ -331,7 +346,8 @@ def test_at_most_ten_legal_actions_are_listed():
     ("change", "named"),
     [
         ({"policies": [challenger]}, "policies: 1 given; duel_v0 has 2 seats"),
-        ({"policies": [challenger, "bayes"]}, r"policies\[1\] = 'bayes'; needed: a Policy or a callable"),
+        ({"policies": [challenger, 3]}, r"policies\[1\] = 3; needed: a Policy or a callable"),
+        ({"policies": [challenger, "nobody"]}, r"no policy 'nobody': scripted players of duel_v0 are none"),
         ({"num_games": 0}, "num_games = 0"),
         ({"num_games": 2.0}, "num_games = 2.0"),
         ({"seed": -1}, "seed = -1"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 
@@ -346,15 +345,3 @@ def test_without_onnxruntime_the_error_says_what_to_install(folder, monkeypatch)
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(ImportError, match=r"policy.onnx needs onnxruntime to run: pip install 'coyote-env\[arena\]'"):
         load_policy(folder)
-
-
-def test_what_training_writes_is_what_we_read(tmp_path):
-    nn = pytest.importorskip("torch").nn
-    from training.checkpoint import write_checkpoint
-
-    game = make_game("coyote_v0", {"edition": "mini"})
-    layers = [nn.Linear(game.layout.size, 8), nn.Tanh(), nn.Linear(8, game.num_actions)]
-    write_checkpoint(tmp_path / "p", layers, game, "", {"steps": 1}, {"random": [1, 2]})
-    policy = load(tmp_path / "p", game)
-    assert policy.manifest.evaluation == {"random": [1, 2]}
-    assert json.loads((tmp_path / "p" / "manifest.json").read_text())["kwargs"] == policy.manifest.kwargs

@@ -12,6 +12,7 @@ What makes the figures trustworthy:
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from coyote_env.arena.stats import wilson
-from coyote_env.policies import Policy, PolicyError
+from coyote_env.policies import Policy, PolicyError, load_policy
 
 if TYPE_CHECKING:
     from coyote_env.core.batch import Batch
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 PolicyFunction = Callable[
     [npt.NDArray[np.float32], npt.NDArray[np.int8], np.random.Generator], npt.NDArray[np.integer[Any]]
 ]
+Player = Policy | PolicyFunction | str | os.PathLike[str]
 Progress = Callable[[int, int], None]
 
 DEFAULT_TABLES = 512  # measured: larger batches gain little in speed and outgrow the processor's caches
@@ -64,7 +66,7 @@ class PolicyResult:
     seats: tuple[SeatResult, ...]  # by seat
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # arrays have no plain equality
 class MatchResult:
     """What a match has shown, and what is needed to play it again."""
 
@@ -161,7 +163,7 @@ class MatchResult:
 
 def play_match(
     game: Game,
-    policies: Sequence[Policy | PolicyFunction],
+    policies: Sequence[Player],
     num_games: int,
     seed: int,
     *,
@@ -170,9 +172,9 @@ def play_match(
 ) -> MatchResult:
     """Play `num_games` games between the policies, one a seat, and count.
 
-    A policy is a `Policy` or a callable `(observation, action_mask, rng) -> actions`. The same object in several
-    places plays there independently and is asked once a step for all of them. The winner of a game is the seat with
-    the highest return; equal ones share the win.
+    A policy is a `Policy`, a callable `(observation, action_mask, rng) -> actions`, or a name or path for
+    `load_policy`. The same one in several places is one policy: it plays there independently, and is asked once a step
+    for all of them. The winner of a game is the seat with the highest return; equal ones share the win.
 
     Reproducible: the deals, the first seats and the seating of game g depend on `seed` and g only. The actions are
     drawn from one generator for each distinct policy object; so the same call gives the same result, and policies
@@ -181,8 +183,8 @@ def play_match(
 
     `progress(done, num_games)` is called whenever games have ended.
 
-    Raises ValueError for arguments out of range, by name, and PolicyError for a policy that raises, or whose answer is
-    not one legal action a row: it names the policy, the seat, the action and legal ones.
+    Raises ValueError for arguments out of range, by name; what `load_policy` raises; and PolicyError for a policy that
+    raises, or whose answer is not one legal action a row: it names the policy, the seat, the action and legal ones.
     """
     from coyote_env.core.batch import Batch
     from coyote_env.core.rng import table_seeds
@@ -193,7 +195,7 @@ def play_match(
     num_games = _whole("num_games", num_games, 1)
     seed = _whole("seed", seed, 0)
     tables = min(num_games, DEFAULT_TABLES if num_tables is None else _whole("num_tables", num_tables, 1))
-    players = _Players(game, policies, np.random.SeedSequence(seed, spawn_key=(2,)))
+    players = _Players(game, _load(policies, game), np.random.SeedSequence(seed, spawn_key=(2,)))
     seating = seat_order(seats, num_games, seed)
     started = time.perf_counter()
 
@@ -253,7 +255,7 @@ def game_seeds(seed: int, num_games: int) -> npt.NDArray[np.int64]:
 
 
 def _deal(batch: Batch, tables: npt.NDArray[np.intp], seeds: npt.NDArray[np.uint64]) -> None:
-    """A new game at some tables of a batch, each from its own base seed; their rows are brought up to date."""
+    """A new game at some tables of a batch, each from its own base seed; only their rows are brought up to date."""
     game = batch.game
     states = np.zeros(tables.size, game.state_dtype)
     states["seed"] = seeds
@@ -282,13 +284,27 @@ def seat_order(seats: int, num_games: int, seed: int) -> npt.NDArray[np.intp]:
     return orders[:, turned].reshape(-1, seats)[:num_games]
 
 
+def _load(policies: Sequence[Player], game: Game) -> list[Policy | PolicyFunction]:
+    """Names and paths replaced by what they name, each loaded once."""
+    loaded: dict[str | os.PathLike[str], Policy] = {}
+    result: list[Policy | PolicyFunction] = []
+    for policy in policies:
+        if isinstance(policy, (str, os.PathLike)):
+            if policy not in loaded:
+                loaded[policy] = load_policy(policy, game)
+            result.append(loaded[policy])
+        else:
+            result.append(policy)
+    return result
+
+
 class _Players:
     """The policies of a match, each distinct object asked once a step."""
 
     def __init__(self, game: Game, policies: Sequence[Policy | PolicyFunction], seed: np.random.SeedSequence) -> None:
         self.game = game
         self.names = [_name(policy) for policy in policies]
-        distinct: dict[int, int] = {}  # id -> number; the policies are held by the caller, so ids stay theirs
+        distinct: dict[int, int] = {}  # id -> number of the policy
         self.group = np.array([distinct.setdefault(id(policy), len(distinct)) for policy in policies])
         first = [int(np.argmax(self.group == k)) for k in range(len(distinct))]
         self.functions: list[PolicyFunction] = []
