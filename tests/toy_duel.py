@@ -14,7 +14,7 @@ from coyote_env.core.layout import Layout, Section
 SHORT, LONG, WAIT = range(3)
 FIELDS = [
     ("seed", "u8"), ("game", "u8"), ("returns", "f8", (10,)), ("seat", "i1"), ("over", "u1"), ("out", "u1", (10,)),
-    ("draws_len", "i2"), ("left", "i2"), ("starter", "i1"), ("choice", "i1"),
+    ("left", "i2"), ("starter", "i1"), ("choice", "i1"),
 ]  # fmt: skip
 
 
@@ -47,6 +47,7 @@ def game(*, num_players: int = 2, long: int = 40, edition: str = "plain") -> Gam
         "action_names": ("short", "long", "wait"),
         "action_id": {"short": SHORT, "long": LONG, "wait": WAIT},
         "state_dtype": record_dtype(FIELDS),
+        "prepare": lambda game, states, options: np.full(len(states), -1, np.int64),
         "deal": _deal_many,
         "legal_mask": _legal_mask,
         "observe": _observe,

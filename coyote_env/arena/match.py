@@ -204,7 +204,7 @@ def play_match(
     playing = np.arange(tables)  # number of the game at each table, -1 where no game is left to play
     queue = tables  # number of the next game to begin
     batch.reset(0)
-    _deal(batch, playing, deal_seeds[:tables])
+    batch.deal(playing, deal_seeds[:tables])
     returns = np.zeros((num_games, seats))
     decisions = done = 0
     while True:
@@ -224,7 +224,7 @@ def play_match(
             again = ended[: num_games - queue]
             playing[ended] = -1
             playing[again] = np.arange(queue, queue + again.size)
-            _deal(batch, again, deal_seeds[playing[again]])
+            batch.deal(again, deal_seeds[playing[again]])
             queue += again.size
             if progress is not None:
                 progress(done, num_games)
@@ -252,22 +252,6 @@ def game_seeds(seed: int, num_games: int) -> npt.NDArray[np.int64]:
     """
     words = np.random.SeedSequence(seed, spawn_key=(0,)).generate_state(num_games, np.uint64)
     return (words >> np.uint64(1)).astype(np.int64)
-
-
-def _deal(batch: Batch, tables: npt.NDArray[np.intp], seeds: npt.NDArray[np.uint64]) -> None:
-    """A new game at some tables of a batch, each from its own base seed; only their rows are brought up to date."""
-    game = batch.game
-    states = np.zeros(tables.size, game.state_dtype)
-    states["seed"] = seeds
-    code = game.deal(game.rules, states, np.full(tables.size, -1, np.int64), np.zeros(1, np.int64))
-    assert code == 0, "a deal without fixed draws cannot fail"
-    seats = states["seat"].astype(np.int64)
-    observation = np.empty((tables.size, game.layout.size), np.float32)
-    mask = np.zeros((tables.size, game.num_actions), np.int8)
-    game.observe(game.rules, states, seats, False, observation)
-    game.legal_mask(game.rules, states, mask)
-    batch.states[tables], batch.seat[tables] = states, seats
-    batch.observation[tables], batch.action_mask[tables] = observation, mask
 
 
 def seat_order(seats: int, num_games: int, seed: int) -> npt.NDArray[np.intp]:

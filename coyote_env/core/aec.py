@@ -68,9 +68,13 @@ class GameEnv(AECEnv[str, Observation, int]):
         self._states: NDArray[np.void] = np.zeros(1, game.state_dtype)
         self._started = False
         self._rewards = np.zeros((1, game.num_seats), np.float64)
-        self._masks = np.zeros((game.num_seats, game.num_actions), np.int8)  # zero but for the seat to move
-        self._fixed = False  # whether fixed draws were given for this game
-        self._one = np.zeros(1, np.int64)
+        self._mover = -1  # seat to move
+        self._mask = np.zeros(game.num_actions, np.int8)  # its legal actions
+        self._fresh: NDArray[np.float32] | None = None  # its observation, until it is handed out
+        self._num_actions, self._size = game.num_actions, game.layout.size
+        self._masks_shape = (game.num_seats + 1, game.num_actions)
+        self._no_rewards = dict.fromkeys(self.possible_agents, 0.0)
+        self._may_fail = False  # whether a step can fail, by what reset's options have fixed
 
     # -- spaces and names
 
@@ -109,38 +113,42 @@ class GameEnv(AECEnv[str, Observation, int]):
             states[:] = np.zeros(1, self.game.state_dtype)
             states["seed"] = table_seeds(seed, 1)
         starters = self.game.prepare(self.game, states, {} if options is None else options)
-        code = self.game.deal(self.game.rules, states, starters, self._one)
+        code = self.game.deal(self.game.rules, states, starters, np.zeros(1, np.int64))
         if code < 0:
             raise self.game.failure(self.game, code)
         self._states = states
         self._started = True
-        self._begin([0.0] * self.game.num_seats)
+        self._begin(bool(options))
         if self.render_mode == "human":
             self.render()
 
-    def _begin(self, cumulative: list[float]) -> None:
-        """All attributes for a running game at ``_states``."""
+    def _begin(self, may_fail: bool) -> None:
+        """All attributes for a running game at ``_states``. ``may_fail``: options can make a step impossible."""
         self.agents = self.possible_agents[:]
         self.rewards = dict.fromkeys(self.agents, 0.0)
-        self._cumulative_rewards = dict(zip(self.agents, cumulative, strict=True))
+        self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
         self.terminations = dict.fromkeys(self.agents, False)
         self.truncations = dict.fromkeys(self.agents, False)
         self._skip_agent_selection: str | None = None
-        self._fixed = bool(self._states["draws_len"][0])
+        self._may_fail = may_fail
         self._show()
 
     def _show(self) -> None:
-        """Brings selection and masks in line with the record."""
+        """Brings selection, masks and infos in line with the record."""
         seat = int(self._states["seat"][0])
-        masks = np.zeros((self.game.num_seats, self.game.num_actions), np.int8)
-        self.game.legal_mask(self.game.rules, self._states, masks[seat : seat + 1])
-        self._select(seat, masks)
+        masks = np.zeros(self._masks_shape, np.int8)
+        self.game.legal_mask(self.game.rules, self._states, masks[-1:])
+        masks[seat] = masks[-1]
+        self._select(seat, masks, None)
 
-    def _select(self, seat: int, masks: NDArray[np.int8]) -> None:
-        """``seat`` is to move, under ``masks`` (N, A). Infos get arrays of their own: converters write into them."""
+    def _select(self, seat: int, masks: NDArray[np.int8], observation: NDArray[np.float32] | None) -> None:
+        """``seat`` is to move. ``masks`` (N + 1, A): each seat's, for the infos (converters write into them); in the
+        last row the mover's once more, which nobody outside sees. ``observation``: the mover's, if already made."""
         self.agent_selection = self.possible_agents[seat]
-        self._masks = masks
-        self.infos = {agent: {"action_mask": mask} for agent, mask in zip(self.agents, masks.copy(), strict=True)}
+        self._mover = seat
+        self._mask = masks[-1]
+        self._fresh = observation
+        self.infos = {agent: {"action_mask": mask} for agent, mask in zip(self.agents, masks, strict=False)}
 
     def step(self, action: int | None) -> None:
         """Plays an action id of ``agent_selection`` (None once the game is over: PettingZoo's dead step)."""
@@ -153,35 +161,37 @@ class GameEnv(AECEnv[str, Observation, int]):
                 raise ValueError(f"the game is over: the only action that {agent} can take is None, not {action!r}")
             self._was_dead_step(action)
             return
-        seat = self._seats[agent]
-        legal = self._masks[seat]
         if type(action) is not int:  # one quick test for what almost every caller gives
             if isinstance(action, (bool, np.bool_)) or not isinstance(action, (int, np.integer)):
                 raise TypeError(f"the action of {agent} must be an integer id, not {action!r}")
             action = int(action)
-        if not 0 <= action < len(legal) or not (legal[action] or self._forfeits):
-            raise self.game.illegal(action, seat, legal)
-        masks = np.empty((self.game.num_seats, self.game.num_actions), np.int8)
-        if legal[action]:
-            # Only a fixed draw can fail, and then the step must leave no trace.
-            before = self._states.copy() if self._fixed else None
-            code = self.game.play(self.game.rules, self._states, action, self._rewards, masks)
+        game, states, legal = self.game, self._states, self._mask
+        in_range = 0 <= action < self._num_actions
+        is_legal = in_range and legal[action]
+        if not is_legal and not (self._forfeits and in_range):
+            raise game.illegal(action, self._mover, legal)
+        masks = np.empty(self._masks_shape, np.int8)
+        observation = np.empty(self._size, np.float32)
+        if is_legal:
+            # What options have fixed can turn out impossible, and then the step must leave no trace.
+            before = states.copy() if self._may_fail else None
+            code = game.play(game.rules, states, action, self._rewards, masks, observation)
             if code < 0:
                 assert before is not None
                 self._states = before
-                raise self.game.failure(self.game, code)
+                raise game.failure(game, code)
+            self._select(code & 15, masks, observation)
         else:
-            self.game.forfeit(self.game.rules, self._states, self._rewards)
-            masks[:] = 0
-            code = seat + 16 + 32
+            game.forfeit(game.rules, states, self._rewards)
+            code = 16 | 32
+            self._show()
         self._cumulative_rewards[agent] = 0.0
         if code & 16:
             self.rewards = dict(zip(self.agents, self._rewards[0].tolist(), strict=True))
             for name, reward in self.rewards.items():
                 self._cumulative_rewards[name] += reward
         else:
-            self.rewards = dict.fromkeys(self.agents, 0.0)
-        self._select(code & 15, masks)
+            self.rewards = self._no_rewards.copy()
         if code & 32:
             self.terminations = dict.fromkeys(self.agents, True)
             self._deads_step_first()
@@ -190,16 +200,31 @@ class GameEnv(AECEnv[str, Observation, int]):
 
     def observe(self, agent: str) -> Observation:
         """What ``agent`` may know now, fresh arrays. Legal for any possible agent at any time after reset."""
-        seat = self._seat(agent)
-        observation = np.empty(self.layout.size, np.float32)
-        self._one[0] = seat
-        self.game.observe(self.game.rules, self._states, self._one, False, observation[None])
-        return {"observation": observation, "action_mask": self._masks[seat].copy()}
+        seat = self._seats.get(agent, -1)
+        if seat < 0 or not self._started:
+            self._check_started()
+            raise ValueError(f"no agent {agent!r}; there are {', '.join(self.possible_agents)}")
+        if seat != self._mover:
+            return {"observation": self._view(seat, False), "action_mask": np.zeros(self._num_actions, np.int8)}
+        # The step made the mover's observation, since it is nearly always asked for next. It is handed out once.
+        observation, self._fresh = self._fresh, None
+        if observation is None:
+            observation = self._view(seat, False)
+        return {"observation": observation, "action_mask": self._mask.copy()}
+
+    def _view(self, seat: int, all_seen: bool) -> NDArray[np.float32]:
+        observation = np.empty(self._size, np.float32)
+        self.game.observe(self.game.rules, self._states, np.array([seat]), all_seen, observation[None])
+        return observation
 
     def last(self, observe: bool = True) -> Any:
         """Observation, reward since its last turn, termination, truncation and info of ``agent_selection``."""
-        self._check_started()
-        return super().last(observe)
+        if not self._started:
+            self._check_started()
+        agent = self.agent_selection
+        observation = self.observe(agent) if observe else None
+        rewards, terminations = self._cumulative_rewards, self.terminations
+        return observation, rewards[agent], terminations[agent], self.truncations[agent], self.infos[agent]
 
     def agent_iter(self, max_iter: int = 2**63) -> Any:
         """Iterates over ``agent_selection``; step once for each. Before reset there is nothing to iterate over."""
@@ -210,19 +235,10 @@ class GameEnv(AECEnv[str, Observation, int]):
         if not self._started:
             raise RuntimeError("no game has been dealt; call reset() first")
 
-    def _seat(self, agent: str) -> int:
-        self._check_started()
-        if agent not in self._seats:
-            raise ValueError(f"no agent {agent!r}; there are {', '.join(self.possible_agents)}")
-        return self._seats[agent]
-
     def state(self) -> NDArray[np.float32]:
         """The global view, float32 (L,): seat 0's observation with every card seen, its own and the pile included."""
         self._check_started()
-        observation = np.empty(self.layout.size, np.float32)
-        self._one[0] = 0
-        self.game.observe(self.game.rules, self._states, self._one, True, observation[None])
-        return observation
+        return self._view(0, True)
 
     # -- saving, copying, searching
 
@@ -250,7 +266,7 @@ class GameEnv(AECEnv[str, Observation, int]):
             raise ValueError(f"state is no table of this game: {problem}")
         self._states = states
         self._started = True
-        self._begin([0.0] * n)
+        self._begin(True)
         self._cumulative_rewards = dict(zip(self.agents, numbers[:n], strict=True))
         self.rewards = dict(zip(self.agents, numbers[n:], strict=True))
         if states["over"][0]:
@@ -268,9 +284,9 @@ class GameEnv(AECEnv[str, Observation, int]):
         """A copy in which everything that ``seat`` cannot know is drawn anew from what it knows: its own cards, the
         order of the pile, all later chance. For search; the true future is never among what it shows."""
         self._check_started()
-        self._one[0] = self.game.check_seat(seat, "seat")
+        viewer = np.array([self.game.check_seat(seat, "seat")])
         other = copy.deepcopy(self)
-        self.game.redeal(self.game.rules, other._states, self._one, rng.integers(2**64, dtype=np.uint64))
+        self.game.redeal(self.game.rules, other._states, viewer, rng.integers(2**64, dtype=np.uint64))
         if other.agents and not other._states["over"][0]:
             other._show()
         return other

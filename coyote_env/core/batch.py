@@ -63,15 +63,33 @@ class Batch:
         if seed is not None or not self._ready:
             self.states[:] = np.zeros(1, self.game.state_dtype)
             self.states["seed"] = table_seeds(seed, self.num_tables)
-        starters = np.full(self.num_tables, -1, np.int64)
-        failed = np.zeros(1, np.int64)
-        self.states["draws_len"] = 0
-        code = self.game.deal(self.game.rules, self.states, starters, failed)
-        assert code == 0, "a deal without fixed draws cannot fail"
+        self._start(self.states)
         self._ready = True
         self.rewards[:] = 0.0
         self.done[:] = False
         self.refresh()
+
+    def deal(self, tables: NDArray[np.intp], seeds: NDArray[np.uint64]) -> None:
+        """Deals a first game at some tables, int (n,), from base seeds of their own, uint64 (n,) (see ``table_seeds``):
+        ``env.reset(seed=s)`` and ``deal([t], table_seeds(s, 1))`` are the same game. What else a row shows is zero."""
+        self.states[tables] = np.zeros(1, self.game.state_dtype)
+        self.states["seed"][tables] = seeds
+        states = self.states[tables]
+        self._start(states)
+        seats = states["seat"].astype(np.int64)
+        observation = np.empty((len(tables), self.game.layout.size), np.float32)
+        mask = np.zeros((len(tables), self.game.num_actions), np.int8)
+        self.game.observe(self.game.rules, states, seats, False, observation)
+        self.game.legal_mask(self.game.rules, states, mask)
+        self.states[tables], self.seat[tables] = states, seats
+        self.observation[tables], self.action_mask[tables] = observation, mask
+        self.rewards[tables], self.done[tables] = 0.0, False
+
+    def _start(self, states: NDArray[np.void]) -> None:
+        """The next game at each of these records, with everything drawn at random."""
+        starters = self.game.prepare(self.game, states, {})
+        code = self.game.deal(self.game.rules, states, starters, np.zeros(1, np.int64))
+        assert code == 0, "a deal without fixed draws cannot fail"
 
     def refresh(self) -> None:
         """Brings seat, observation and action_mask in line with ``states``, after these were assigned to."""

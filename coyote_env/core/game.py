@@ -43,8 +43,9 @@ class Game:
         deal(rules, states, starters, failed) -> code; forfeit(rules, states, rewards);
         legal_mask(rules, states, int8 (T, A)); observe(rules, states, seats, all_seen, float32 (T, L)) -> L;
         step(rules, states, actions, forfeits, seats, observations, masks, rewards, done) -> first illegal table, or -1;
-        play(rules, states, action, rewards (1, N), int8 (N, A)) -> seat to move, + 16 if anything was paid, + 32 if
-        the game is over, or a code: one table, no new deal; redeal(rules, states, seats, seed).
+        play(rules, states, action, rewards (1, N), masks (N + 1, A), observation (L,)) -> seat to move, + 16 if
+        anything was paid, + 32 if the game is over, or a code: one table, no new deal, the mask also in the last row;
+        redeal(rules, states, seats, seed).
         A code below 0 is an error that ``failure`` puts into words; the records are then to be restored.
 
     Hooks:

@@ -139,7 +139,8 @@ def pack(rules: Rules, odds: bool, first_ids: dict[str, int]) -> NDArray[np.void
         row["kind"][f] = 1 + SPECIALS.index(face) if face in SPECIALS else NUMBER
         row["value"][f] = 0 if face in SPECIALS else int(face)
     for live in range(2, rules.num_players + 1):
-        row["max_bid"][live] = rules.max_bid(live)
+        # A: ids run to max_bid(N). With odd decks fewer seats can reach more, and those numbers have no id.
+        row["max_bid"][live] = min(rules.max_bid(live), rules.max_bid())
     row["per_face"][: len(rules.faces)] = 1.0 / np.array([count for _, count in rules.cards])
     row["per_bid"], row["per_card"], row["per_life"] = 1 / rules.max_bid(), 1 / rules.deck_size, 1 / rules.lives
     row["action"] = [first_ids.get(name, -1) for name in (*VARIANTS, "challenge", "bid")]
@@ -381,14 +382,15 @@ def settle(rules: Any, states: Any, i: int, rewards: Any) -> int:
                 pay(states, i, rewards, seat, -1.0 * lost)
             elif s["out"][seat] == 0:
                 pay(states, i, rewards, seat, lost / (live - 1))
+    if s["lives"][loser] == 0:
+        s["out"][loser] = 1
+        s["live"] -= 1
     if r["first_loss"]:
         s["over"] = 1
         if r["reward"] != ROUND:
             for seat in range(n):
                 pay(states, i, rewards, seat, -1.0 if seat == loser else 1.0 / (n - 1))
-    elif s["lives"][loser] == 0:
-        s["out"][loser] = 1
-        s["live"] -= 1
+    elif s["out"][loser]:
         if r["reward"] == WIN:
             pay(states, i, rewards, loser, -1.0 / (n - 1))
         elif r["reward"] == PLACEMENT:
@@ -876,22 +878,29 @@ def deal_many(rules: Any, states: Any, starters: Any, failed: Any) -> int:
     return 0
 
 
-@njit(types.int64(_rules, _states, types.int64, _money, _mask))
-def play(rules: Any, states: Any, action: Any, rewards: Any, masks: Any) -> int:
-    """The PettingZoo face's step, for the first table alone: plays a legal ``action``, deals no new game, and fills
-    ``masks``, int8 (N, A): zero but for the seat to move. Returns that seat, + 16 if anything was paid, + 32 if the
-    game is over; or draw's code below 0, and the record is then to be restored."""
+@njit(types.int64(_rules, _states, types.int64, _money, _mask, types.float32[::1]))
+def play(rules: Any, states: Any, action: Any, rewards: Any, masks: Any, observation: Any) -> int:
+    """The PettingZoo face's step, for the first table alone: plays a legal ``action``, deals no new game, and shows.
+
+    Fills ``masks``, int8 (N + 1, A): by seat, zero but for the one to move, and that one's once more in the last row;
+    ``observation``, float32 (L,), of that seat. Returns the seat, + 16 if anything was paid, + 32 if the game is over;
+    or draw's code below 0, and the record is then to be restored.
+    """
     rewards[:] = 0.0
     code = step(rules, states, 0, action, rewards)
     if code < 0:
         return code
-    masks[:] = 0
     seat = int64(states[0]["seat"])
-    legal_mask(rules, states, 0, masks[seat])
-    for payee in range(rules[0]["num_players"]):
+    n = int64(rules[0]["num_players"])
+    masks[:n] = 0
+    legal_mask(rules, states, 0, masks[n])
+    masks[seat] = masks[n]
+    observe(rules, states, 0, seat, False, np.zeros((4, MAX_FACES), np.int32), observation)
+    code = seat
+    for payee in range(n):
         if rewards[0, payee] != 0.0:
-            seat |= 16
-    return seat + 32 if states[0]["over"] else seat
+            code |= 16
+    return code | 32 if states[0]["over"] else code
 
 
 @njit(types.void(_rules, _states, _money))

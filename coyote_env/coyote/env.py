@@ -74,7 +74,7 @@ def _actions_of(rules: Rules) -> tuple[list[str], dict[str, int]]:
 
 
 def _prepare(game: Game, states: NDArray[np.void], options: Mapping[str, Any]) -> NDArray[np.int64]:
-    """Checks reset's options ``starter`` and ``draws``; the draws go into the record."""
+    """Checks reset's options ``starter`` and ``draws``; the draws go into the records."""
     starter = options.get("starter")
     first = -1 if starter is None else game.check_seat(starter, "options['starter']")
     draws = options.get("draws")
@@ -89,8 +89,8 @@ def _prepare(game: Game, states: NDArray[np.void], options: Mapping[str, Any]) -
     if len(wanted) > engine.MAX_DRAWS:
         raise ValueError(f"options['draws'] has {len(wanted)} faces; at most {engine.MAX_DRAWS} are allowed")
     states["draws_len"], states["draws_pos"] = len(wanted), 0
-    states["draws"][0, : len(wanted)] = [faces.index(face) for face in wanted]
-    return np.array([first], np.int64)
+    states["draws"][:, : len(wanted)] = [faces.index(face) for face in wanted]
+    return np.full(len(states), first, np.int64)
 
 
 def _failure(game: Game, code: int) -> Exception:
