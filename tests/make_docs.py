@@ -1,26 +1,36 @@
 """Writes the generated parts of the documents anew: ``python -m tests.make_docs``.
 
-In the README every python block is run, in order and in one namespace, and a text block that follows one with only
-blank lines between is what it printed. ``tests/test_documents.py`` fails when the two differ.
+In the README and on a game's page every python block is run, in order and in one namespace, and a text block that
+follows one with only blank lines between is what it printed. Tables of facts stand between two markers,
+``<!-- NAME: written by `make docs` -->`` and ``<!-- end of NAME -->``; ``PARTS`` says what writes them.
+``tests/test_documents.py`` and ``tests/test_docs.py`` fail when a document says something else than the code.
 """
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import io
 import re
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from coyote_env import coyote_v0
+from coyote_env.coyote import rules as coyote_rules
+from coyote_env.coyote.rules import Rules
+
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
+COYOTE_PAGE = ROOT / "coyote_env" / "coyote" / "README.md"
+TRAINING_README = ROOT / "training" / "README.md"
 
 BLOCK = re.compile(
     r"^```python\n(?P<code>.*?)^```\n(?:(?P<gap>\n*)^```text\n(?P<output>.*?)^```\n)?", re.MULTILINE | re.DOTALL
 )
 
 
-def run_blocks(text: str) -> tuple[str, int]:
+def run_blocks(text: str, path: Path = README) -> tuple[str, int]:
     """Runs the Python blocks of a Markdown text; returns the text with today's outputs, and how many blocks ran."""
     namespace: dict[str, Any] = {"__name__": "readme"}
     count = 0
@@ -31,7 +41,7 @@ def run_blocks(text: str) -> tuple[str, int]:
         printed = io.StringIO()
         line = text[: match.start()].count("\n") + 1
         # Empty lines before the code, so that a traceback names the line of the document.
-        code = compile("\n" * line + match["code"], str(README), "exec")
+        code = compile("\n" * line + match["code"], str(path), "exec")
         with contextlib.redirect_stdout(printed):
             exec(code, namespace)
         block = f"```python\n{match['code']}```\n"
@@ -45,9 +55,248 @@ def run_blocks(text: str) -> tuple[str, int]:
     return BLOCK.sub(run, text), count
 
 
+# ---------------------------------------------------------------------------------------------------------------
+# Tables of COYOTE's page
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    """A Markdown table."""
+    head = list(head)
+    lines = [f"| {' | '.join(str(cell) for cell in line)} |" for line in (head, *rows)]
+    return "\n".join([lines[0], "|---" * len(head) + "|", *lines[1:]])
+
+
+def longest_round(rules: Rules, live: int) -> int:
+    """Most decisions that a round with ``live`` live seats can take.
+
+    Numbers rise one by one to the cap, then comes the challenge. `again` adds one number: 2 is refused, 1 replaces it,
+    and 2 is announced after all (more cannot be regained, since the replacement must exceed what stood before). Each
+    variant is an action of its own, once.
+    """
+    top = min(rules.max_bid(live), rules.max_bid())
+    possible = {
+        "idem": True,
+        "reverse": top > 1,
+        "again": top > 1,
+        "double": True,
+        "extra_feather": rules.deck_size > live,
+        "next_is": live > 2,
+    }
+    played = [variant for variant in rules.variants if possible[variant]]
+    return top + 1 + len(played) + ("again" in played)
+
+
+def longest_game(rules: Rules) -> int:
+    """Most decisions that a game can take: all seats lose all lives but one, then they go out one by one."""
+    rounds = {live: longest_round(rules, live) for live in range(2, rules.num_players + 1)}
+    if rules.game_end == "first_loss":
+        return rounds[rules.num_players]
+    return sum(rounds.values()) + rules.num_players * (rules.lives - 1) * max(rounds.values())
+
+
+def facts() -> str:
+    """What the page begins with."""
+    env = coyote_v0.env()
+    game = env.game
+    low = min(bounds[0] for bounds in coyote_rules.SEATS.values())
+    high = max(bounds[1] for bounds in coyote_rules.SEATS.values())
+    modes = ", ".join(f"`{mode!r}`" for mode in env.metadata["render_modes"])
+    rows = [
+        ("import", "`from coyote_env import coyote_v0`"),
+        ("make", "`coyote_v0.env(...)`, `coyote_v0.batch(num_tables, ...)`, or, after `import coyote_env`, "
+                 "`pettingzoo.make(\"aec\", \"coyote_env/coyote_v0\", ...)`"),
+        ("agents", f"`player_0` .. `player_{{N-1}}`, N from {low} to {high}, default {game.num_seats}"),
+        ("actions", f"`Discrete(A)`, masked; A = {game.num_actions} by default"),
+        ("observation", "`Dict`: `observation` float32 (L,), `action_mask` int8 (A,)"),
+        ("L", f"{game.layout.size} by default; see [sizes](#sizes)"),
+        ("state", "`Box(L,)` float32: `state()`, every card shown"),
+        ("returns", "sum to 0 over the table; from -1 to 1 with `reward=\"win\"` and `\"placement\"`"),
+        ("interface", f"AEC; `is_parallelizable` {env.metadata['is_parallelizable']}"),
+        ("`render_mode`", f"`None`, {modes}"),
+    ]  # fmt: skip
+    return table(("", ""), rows)
+
+
+def sizes() -> str:
+    """Sizes by edition and number of seats."""
+    rows = []
+    for edition, (low, high) in coyote_rules.SEATS.items():
+        for seats in range(low, high + 1):
+            plain = coyote_v0.game(edition=edition, num_players=seats)
+            odds = coyote_v0.game(edition=edition, num_players=seats, odds=True)
+            rows.append(
+                (f"`{edition}`", seats, plain.layout.size, odds.layout.size, plain.num_actions,
+                 plain.config.max_bid(), longest_game(plain.config))
+            )  # fmt: skip
+    return table(("edition", "seats", "L", "with odds", "A", "largest number", "longest game"), rows)
+
+
+# The arguments that are no fields of Rules.
+FACE_ARGUMENTS = {
+    "odds": ("the observation ends with the section `odds`", "`False`"),
+    "illegal_action": ('`"raise"` or `"forfeit"`; not of `game`', '`"raise"`'),
+    "render_mode": ("see [rendering](#rendering); `env` only", "`None`"),
+}
+
+
+def field_meanings() -> dict[str, str]:
+    """What the docstring of Rules says of each of its fields."""
+    text = (Rules.__doc__ or "").partition("Fields:\n")[2].partition("\n\n")[0]
+    meanings = dict(re.findall(r"^ +(\w+): (.+)\.$", text, re.MULTILINE))
+    fields = [field.name for field in dataclasses.fields(Rules)]
+    if list(meanings) != fields:
+        raise ValueError(f"the docstring of Rules describes {list(meanings)}; its fields are {fields}")
+    return meanings
+
+
+def arguments() -> str:
+    """Every argument with its meaning and what it is by default, in each edition."""
+
+    def shown(field: str, value: Any) -> str:
+        if field == "variants":
+            return '`"all"`' if value == coyote_rules.VARIANTS else f"`{list(value)}`" if value else '`"none"`'
+        return f'`"{value}"`' if isinstance(value, str) else f"`{value}`"
+
+    editions = coyote_rules.EDITIONS
+    rows: list[list[str]] = []
+    for field, meaning in field_meanings().items():
+        meaning = re.sub(r'"([^"]+)"', r'`"\1"`', meaning.replace("(RULES.md H)", "(H)"))
+        if field == "edition":
+            rows.append(["`edition`", meaning, *(f'`"{name}"`' for name in editions)])
+        else:
+            rows.append([f"`{field}`", meaning, *(shown(field, values[field]) for values in editions.values())])
+    for name, (meaning, default) in FACE_ARGUMENTS.items():
+        rows.append([f"`{name}`", meaning, *([default] * len(editions))])
+    return table(("argument", "meaning", *(f"`{name}`" for name in editions)), rows)
+
+
+DECK_SOURCES = {
+    "feathers-30": "22 green, 3 red, 5 blue: the 2011 box. **The split of the greens is assumed**",
+    "classic-36": "documented: the editions of 2003 and of Japan",
+    "mini-4": "ours",
+}
+
+
+def decks() -> str:
+    """The decks that ship."""
+    rows = []
+    for name, deck in coyote_rules.DECKS.items():
+        cards = Rules(deck=name, num_players=2).cards
+        faces = ", ".join(f"`{face}`" + (f" x{count}" if count > 1 else "") for face, count in cards)
+        rows.append((f"`{name}`", sum(deck.values()), faces, DECK_SOURCES[name]))
+    return table(("deck", "cards", "faces", "where from"), rows)
+
+
+def caps() -> str:
+    """Largest legal number by live seats."""
+    live = range(2, coyote_rules.MAX_SEATS + 1)
+    rows = []
+    for deck in coyote_rules.DECKS:
+        for variants in ("all", "none"):
+            most = min(coyote_rules.MAX_SEATS, sum(coyote_rules.DECKS[deck].values()))
+            chosen = Rules(deck=deck, num_players=most, variants=variants)
+            caps = (chosen.max_bid(k) if k <= most else "" for k in live)
+            rows.append((f"`{deck}`", f'`"{variants}"`', *caps))
+    return table(("deck", "variants", *(f"{k} live" for k in live)), rows)
+
+
+def observation() -> str:
+    """The default table's layout."""
+    return coyote_v0.game().layout.markdown()
+
+
+# Kind of action -> what it does, and when it is legal ("no demand": no number is demanded by `again` or `reverse`).
+ACTIONS = {
+    "challenge": (
+        'call "Coyote!": the cards are counted',
+        "a number stands, nothing is declared, no demand",
+    ),
+    "idem": (
+        "take the standing number over",
+        "as `challenge`, unused this round, not right after an `again` of one's own",
+    ),
+    "reverse": ("turn the order; the announcer must raise", "as `idem`, and the number is below the cap"),
+    "again": ("refuse the standing number", "as `idem`, and another number exists"),
+    "double": (
+        "the number to come costs two lives",
+        "unused this round, a number can be announced, nothing is declared",
+    ),
+    "extra_feather": (
+        "that seat draws a second card after the number",
+        "unused this round, a number can be announced, `next_is` is not declared, something can be drawn, the seat is "
+        "live and wears one card",
+    ),
+    "next_is": (
+        "that seat must answer the number to come",
+        "unused this round, a number can be announced that `again` does not demand, the seat is live and not the next "
+        "in order, three seats are live",
+    ),
+    "bid": ("announce this number", "it is higher than the standing one, at most the cap, and not the refused one"),
+}
+
+
+def actions() -> str:
+    """The default table's action ids."""
+    ids: dict[str, list[int]] = {}
+    names = coyote_v0.game().action_names
+    for action, name in enumerate(names):
+        ids.setdefault(re.sub(r"[+_]\d+$", "", name), []).append(action)
+    rows = []
+    for kind, own in ids.items():
+        span = str(own[0]) if len(own) == 1 else f"{own[0]}..{own[-1]}"
+        shown = f"`{names[own[0]]}`" + (f" .. `{names[own[-1]]}`" if len(own) > 1 else "")
+        rows.append((span, shown, *ACTIONS[kind]))
+    return table(("id", "name", "what it does", "legal when"), rows)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Documents
+
+PARTS: dict[Path, Mapping[str, Callable[[], str]]] = {
+    COYOTE_PAGE: {
+        "facts": facts, "sizes": sizes, "arguments": arguments, "decks": decks, "caps": caps,
+        "observation": observation, "actions": actions,
+    },
+}  # fmt: skip
+
+MARKED = re.compile(
+    r"^<!-- (?P<name>\w+): written by `make docs` -->\n(?P<body>.*?)^<!-- end of (?P=name) -->$",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+def with_parts(text: str, parts: Mapping[str, Callable[[], str]]) -> str:
+    """The text with its generated parts as they should be. ValueError if its markers and ``parts`` do not agree."""
+    found = [match["name"] for match in MARKED.finditer(text)]
+    if sorted(found) != sorted(parts) or text.count("written by `make docs`") != len(found):
+        raise ValueError(f"the document marks the generated parts {found}; to be written are {sorted(parts)}")
+
+    def write(match: re.Match[str]) -> str:
+        name = match["name"]
+        return f"<!-- {name}: written by `make docs` -->\n{parts[name]()}\n<!-- end of {name} -->"
+
+    return MARKED.sub(write, text)
+
+
+def updated(path: Path) -> str:
+    """What a document should say today."""
+    text = path.read_text(encoding="utf-8")
+    if path == TRAINING_README:
+        from training.config import readme_with_settings
+
+        return readme_with_settings(text)
+    if path in PARTS:
+        text = with_parts(text, PARTS[path])
+    return run_blocks(text, path)[0]
+
+
+DOCUMENTS = (README, COYOTE_PAGE, TRAINING_README)
+
+
 def main() -> None:
     """Entry point."""
-    README.write_text(run_blocks(README.read_text())[0])
+    for path in DOCUMENTS:
+        path.write_text(updated(path), encoding="utf-8")
 
 
 if __name__ == "__main__":
