@@ -187,7 +187,7 @@ def tail(rules: Any, table: Any, pool: Any, hidden: Any, odds: Any) -> Any:
     for z in range(rounds):
         if rounds > 1:
             table[other[z]] += hidden - 1
-        base = count_cards(rules, table)
+        base: Any = count_cards(rules, table)
         plain = True
         for f in range(numbers, faces):
             if table[f] > 0:
