@@ -635,6 +635,10 @@ def choose(
                         best_action = ids[1]
                     else:
                         best_action = ids[7] + number - 1
+    if best_action < 0:  # a number is due and none of the grid is legal: the least one
+        best_action = ids[7]
+        while mask[best_action] == 0:
+            best_action += 1
     return best_action
 
 
@@ -705,7 +709,8 @@ def bayes_many(
         size, high = found // 65536, found % 65536
         # The last number worth a thought: nobody can believe it, or it is the cap. One can be announced at least.
         last = (high - base) // stride + 1
-        last = last if last > standing else standing + 1
+        needed = standing + 1 + facts[i, AGAIN_DUE]  # the refused number may be the least
+        last = last if last > needed else needed
         most = (cap - base) // stride
         last = last if last < most else most
         listen(facts[i], history[i], live[i], base, stride, last, size, par, doubts[count], belief, weight)
