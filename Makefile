@@ -51,8 +51,7 @@ $(VENV)/.bench: $(STAMP)
 playthroughs: $(STAMP)  ## write tests/playthroughs anew; read the diff before you commit it
 	$(PY) -m tests.make_playthroughs
 
-docs: $(STAMP)  ## write the generated parts of the README and of the environment's page anew
-	$(PY) -m training.config
+docs: $(STAMP)  ## write the generated parts of all documents anew; read the diff before you commit it
 	$(PY) -m tests.make_docs
 
 clean:  ## remove .venv, caches and builds (runs/ stays)
