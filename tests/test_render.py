@@ -13,6 +13,7 @@ import pytest
 from coyote_env import coyote_v0
 from coyote_env.coyote import render
 from tests.aec import CONFIGURATIONS, play
+from tests.make_docs import ROOT
 
 
 def table(*actions: str, draws: tuple[str, ...] = ("?", "7", "x2", "-5", "10", "3"), **kwargs: Any) -> Any:
@@ -253,7 +254,9 @@ assert {k for k in os.environ if k.startswith("SDL")} == {k for k in before if k
 
 def test_a_picture_opens_no_display_prints_nothing_and_leaves_sdl_alone():
     environ = {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER")}
-    done = subprocess.run([sys.executable, "-c", WINDOWLESS], env=environ, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        [sys.executable, "-c", WINDOWLESS], cwd=ROOT, env=environ, capture_output=True, text=True, timeout=300
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout == ""
 
