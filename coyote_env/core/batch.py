@@ -110,6 +110,8 @@ class Batch:
             self.game.rules, self.states, chosen, self._forfeits,
             self.seat, self.observation, self.action_mask, self.rewards, self.done,
         )  # fmt: skip
+        if table < -1:
+            raise ValueError(f"table {-2 - table} has fixed draws waiting; only the one-table env plays these")
         if table >= 0:
             action, seat = int(chosen[table]), int(self.seat[table])
             raise self.game.illegal(action, seat, self.action_mask[table], f" at table {table}")

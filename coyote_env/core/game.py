@@ -42,7 +42,8 @@ class Game:
     Kernels over arrays of tables (states (T,), structured; seats, actions int64 (T,); rewards float64 (T, N)):
         deal(rules, states, starters, failed) -> code; forfeit(rules, states, rewards);
         legal_mask(rules, states, int8 (T, A)); observe(rules, states, seats, all_seen, float32 (T, L)) -> L;
-        step(rules, states, actions, forfeits, seats, observations, masks, rewards, done) -> first illegal table, or -1;
+        step(rules, states, actions, forfeits, seats, observations, masks, rewards, done) -> -1, or the first illegal
+        table, or -2 - the first that has fixed chance waiting (nothing has changed then);
         play(rules, states, action, rewards (1, N), masks (N + 1, A), observation (L,)) -> seat to move, + 16 if
         anything was paid, + 32 if the game is over, or a code: one table, no new deal, the mask also in the last row;
         redeal(rules, states, seats, seed).

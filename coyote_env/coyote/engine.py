@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ..core.compile import complete, int64, njit
 from ..core.game import Game, record_dtype
 from ..core.rng import below, key
-from .rules import MAX_FACES, MAX_SEATS, SPECIALS, VARIANTS, Rules
+from .rules import MAX_CARDS, MAX_FACES, MAX_SEATS, SPECIALS, VARIANTS, Rules
 
 # ---------------------------------------------------------------------------------------------------------------
 # Records
@@ -839,6 +839,7 @@ def redeal(rules: Any, states: Any, i: int, viewer: int, seed: Any) -> None:
     pool = np.zeros(MAX_FACES, np.int32)
     hidden = knowledge(rules, states, i, viewer, known, deduced, pool)
     s["seed"], s["game"], s["draws_len"], s["draws_pos"] = seed, 0, 0, 0
+    s["draws"][:] = 0  # what is left of fixed draws is the true future
     s["rng"] = key(key(seed, 0), 0)
     if s["over"]:
         return
@@ -942,11 +943,14 @@ def step_many(
 ) -> int:
     """The batch face's step: plays, deals anew where a game ended, and shows the seat then to move.
 
-    ``masks`` holds the masks of the states as they are. Returns -1, or the first table whose action is illegal: nothing
-    has changed then. With ``forfeits`` an illegal action within range ends the game instead (H).
+    ``masks`` holds the masks of the states as they are. Returns -1, or the first table whose action is illegal, or
+    -2 - i if table i has fixed draws waiting, which could fail after others have played: nothing has changed then.
+    With ``forfeits`` an illegal action within range ends the game instead (H).
     """
     size = masks.shape[1]
     for i in range(len(states)):
+        if states[i]["draws_pos"] < states[i]["draws_len"]:
+            return -2 - i
         if actions[i] < 0 or actions[i] >= size or (masks[i, actions[i]] == 0 and not forfeits):
             return i
     scratch = np.zeros((4, MAX_FACES), np.int32)
@@ -987,41 +991,56 @@ def seat_distribution(rules: Any, states: Any, viewer: Any, lowest: Any, probabi
 
 
 def check_state(game: Game, states: NDArray[np.void]) -> str | None:
-    """What is wrong with a record from outside, or None. Kernels index with what a record says, so that nothing out of
-    range may pass."""
+    """What is wrong with a record from outside, or None. Kernels index with what a record says, and observations keep
+    to their bounds only if it does, so that nothing out of range may pass."""
     s = states[0]
     n, faces = game.num_seats, len(game.config.faces)
-    seat_fields = ("seat", "starter")
-    maybe_fields = ("announcer", "waiting", "declared_feather", "declared_next", "reveal_loser", "reveal_winner")
-    for name in seat_fields + maybe_fields:
-        if not (0 if name in seat_fields else -1) <= s[name] < n:
-            return f"{name} is {s[name]}"
-    worn = [int(s["cards"][seat, c]) for seat in range(n) for c in range(2) if c < s["num_cards"][seat]]
-    if (s["num_cards"][:n] < 0).any() or (s["num_cards"][:n] > 2).any() or not all(0 <= f < faces for f in worn):
-        return "a seat wears what the deck does not have"
-    counts = s["pile"].astype(int) + s["discard"] + s["drawn"] + np.bincount(worn, minlength=MAX_FACES)
-    if (counts != game.rules[0]["count"]).any():
+    deck = game.rules[0]["count"].astype(int)
+    number = (0, game.config.max_bid())
+    flag, seat, nobody = (0, 1), (0, n - 1), (-1, n - 1)
+    bounds = {
+        "seat": seat, "starter": seat, "announcer": nobody, "waiting": nobody, "declared_feather": nobody,
+        "declared_next": nobody, "reveal_loser": nobody, "reveal_winner": nobody, "history_seat": seat,
+        "over": flag, "out": flag, "old": flag, "used": flag, "double": flag, "declared_double": flag,
+        "bid": number, "bid_before": number, "refused": number, "last_bid": number, "history_bid": number,
+        "reveal_bid": number, "history_kind": (0, len(KINDS) - 1), "lives": (0, game.config.lives),
+        "reveal_lives": (0, 2), "num_cards": (0, 2), "cards": (-1, faces - 1), "phase": (0, OVER),
+        "draws_len": (0, MAX_DRAWS), "draws": (0, faces - 1), "start_pile": (0, MAX_CARDS),
+    }  # fmt: skip
+    for name, (low, high) in bounds.items():
+        value = np.asarray(s[name])
+        if value.min() < low or value.max() > high:
+            return f"{name} must be from {low} to {high}"
+    # Sums that contradict each other would count what is not there.
+    worn = [int(face) for k in range(n) for face in s["cards"][k, : s["num_cards"][k]]]
+    if -1 in worn:
+        return "a seat wears a card that is none"
+    in_play = np.bincount(worn, minlength=MAX_FACES)
+    if (s["pile"].astype(int) + s["discard"] + s["drawn"] + in_play != deck).any():
         return "the cards do not add up to the deck"
     if s["pile_size"] != s["pile"].sum() or s["discard_size"] != s["discard"].sum():
         return "pile_size or discard_size is wrong"
+    if any(s["old"][k] and s["num_cards"][k] == 0 for k in range(n)):
+        return "old says that a seat wears a card that it does not"
+    old = np.bincount([int(s["cards"][k, 0]) for k in range(n) if s["old"][k]], minlength=MAX_FACES)
     live = int((s["out"][:n] == 0).sum())
-    if s["live"] != live or live < 1 or (not s["over"] and (live < 2 or s["out"][s["seat"]])):
-        return "live, out and seat contradict each other"
-    largest = int(game.rules[0]["max_bid"][n])
-    bids = [int(s[name]) for name in ("bid", "bid_before", "refused")]
-    if s["over"] > 1 or not all(0 <= bid <= largest for bid in bids) or s["history_len"] < 0:
-        return "a number is out of range"
-    if (s["history_seat"] < 0).any() or (s["history_seat"] >= n).any() or (s["history_bid"] > largest).any():
-        return "the history names what is not there"
-    if (s["history_kind"] < 0).any() or (s["history_kind"] >= len(KINDS)).any():
-        return "the history names what is not there"
+    out_of_lives = s["lives"] == 0
+    if s["live"] != live or (live < 2 and not s["over"]) or (s["out"] != out_of_lives).any():
+        return "live, lives and out contradict each other"
     over = s["over"] == 1
-    if not 0 <= s["phase"] <= OVER or s["direction"] not in (-1, 1) or over != (s["phase"] == OVER):
-        return "phase, over or direction is wrong"
-    if s["phase"] == AGAIN_NUMBER and s["waiting"] < 0:
+    if not over and old.any() and (s["start_pile"] != old).any():
+        return "old and start_pile contradict the cards worn"
+    if s["direction"] not in (-1, 1) or over != (s["phase"] == OVER) or (not over and s["out"][s["seat"]]):
+        return "phase, over, direction and seat contradict each other"
+    cap = int(game.rules[0]["max_bid"][live]) if live > 1 else number[1]
+    if max(s["bid"], s["bid_before"], s["refused"]) > cap and not over:
+        return "a number is above the cap of the round"
+    if s["phase"] == AGAIN_NUMBER and (s["waiting"] < 0 or s["refused"] == 0):
         return "nobody waits for the demanded number"
-    if not 0 <= s["draws_pos"] <= s["draws_len"] <= MAX_DRAWS or (s["draws"][: s["draws_len"]] >= faces).any():
-        return "the fixed draws are wrong"
+    if s["bid"] > 0 and s["announcer"] < 0 and s["phase"] not in (AGAIN_NUMBER, OVER):
+        return "nobody has announced the standing number"
+    if s["history_len"] < 0 or not 0 <= s["draws_pos"] <= s["draws_len"]:
+        return "history_len or draws_pos is wrong"
     return None
 
 

@@ -115,7 +115,7 @@ def _parse_variants(variants: object) -> tuple[str, ...]:
 def extreme_totals(deck: tuple[tuple[str, int], ...], fewest: int, most: int) -> tuple[int, int]:
     """(least, largest) total that ``fewest..most`` cards of ``deck`` in play can count, ``?`` draws included.
 
-    Exact (RULES B, "Count"): of the multisets that can lie on the table, the best for each number of specials.
+    Exact (B, "Count"): of the multisets that can lie on the table, the best for each number of specials.
     ``?`` draws until a card that is none, so ``c`` cards in play of which q are ``?`` end as c cards that are no
     ``?`` (fewer only where the whole deck lies on the table): ``?`` never changes how many cards count, it only adds
     ways to get them. So with one ``?`` played, c - 1 worn cards and one drawn count: any c cards that are no ``?``
@@ -161,7 +161,7 @@ def _best_sum(plain: list[tuple[int, int]], cards: int, removed: int, negated: i
 
 @dataclass(frozen=True, init=False)
 class Rules:
-    """One table's rules. Fields not given come from the edition (RULES.md F).
+    """One table's rules. Fields not given come from the edition. (Letters name sections of this game's page.)
 
     Fields:
         edition: "gigamic-2011" or "mini".
@@ -173,7 +173,7 @@ class Rules:
         starter: who starts the next round: "loser", or "after_loser" (the next live seat).
         starter_if_out: who starts if that loser is eliminated: "winner" of the challenge, or "left" (next live seat).
         game_end: "last_standing", or "first_loss" (over at the first life lost).
-        reward: "win", "placement" or "round" (RULES.md H).
+        reward: "win", "placement" or "round" (H).
 
     Raises ValueError naming the field, the value and what is allowed; TypeError for unknown keywords.
     """
@@ -265,7 +265,7 @@ class Rules:
         return extreme_totals(self.cards, live, min(live + extra, self.deck_size))
 
     def max_bid(self, live: int | None = None) -> int:
-        """Largest legal number with ``live`` live seats (default: all), the largest total there can be (RULES A)."""
+        """Largest legal number with ``live`` live seats (default: all), the largest total there can be (A)."""
         return self.total_bounds(self.num_players if live is None else live)[1]
 
     def as_dict(self) -> dict[str, Any]:
