@@ -509,11 +509,13 @@ def test_a_damaged_state_is_refused_or_harmless(kwargs):
     batch.reset(seed=5)
     env = coyote_v0.env(**kwargs)
     env.reset(seed=0)
+    fields = env.game.state_dtype.fields
+    assert fields is not None
     refused = 0
     for _ in range(300):
         batch.step(choose(batch, rng))
         record = bytearray(batch.states[int(rng.integers(16))].tobytes())
-        record[int(rng.integers(env.game.state_dtype.fields["draws"][1]))] ^= int(rng.integers(1, 256))
+        record[int(rng.integers(fields["draws"][1]))] ^= int(rng.integers(1, 256))
         try:
             env.set_state(env.get_state()[: -len(record)] + bytes(record))
         except ValueError:
