@@ -14,9 +14,10 @@ from stable_baselines3.common.logger import configure
 
 from tests.toy_games import Knockout, Nim, RandomPolicy
 from training.config import NetworkConfig
+from training.errors import TrainingError
 from training.network import forward, masked_log_probabilities, policy_kwargs, sample
 from training.opponents import OpponentPool, opponent_actions, seat_opponents
-from training.ppo import SelfPlayPPO, TrainingError
+from training.ppo import SelfPlayPPO
 from training.vec_env import SelfPlayVecEnv
 
 SMALL = NetworkConfig(shared=(32,), policy=(32,), value=(32,))
@@ -419,6 +420,16 @@ def test_the_pool_draws_different_ones_of_both_kinds_and_keeps_only_those_in_use
     assert len(opponents._drawn) <= 3
     assert min(seen["a"], seen["b"]) > 150  # half of each draw is scripted while they last
     assert len(seen) == 52  # and every snapshot was met
+
+
+def test_a_snapshot_that_has_gone_is_named():
+    def load(name: str) -> RandomPolicy:
+        raise ValueError(f"no policy {name!r}")
+
+    opponents = OpponentPool([], snapshots=True, distinct=1, load=load)
+    opponents.add_snapshot("step_1")
+    with pytest.raises(TrainingError, match="the opponent step_1 cannot be loaded: no policy 'step_1'"):
+        opponents.draw(np.random.default_rng(0))
 
 
 def test_a_pool_without_snapshots_forgets_them():

@@ -22,9 +22,10 @@ from coyote_env.policies import load_policy
 from training import selfplay
 from training.callback import RunCallback
 from training.config import load_config
+from training.errors import TrainingError
 from training.files import write_atomic
 from training.interrupts import Interrupts
-from training.ppo import SelfPlayPPO, TrainingError
+from training.ppo import SelfPlayPPO
 from training.progress import Progress, duration
 from training.report import Result, evaluation_table, learning_curve, progress_csv
 
@@ -298,6 +299,20 @@ def test_a_failure_names_the_last_good_checkpoint(config, tmp_path, capsys, monk
     assert capsys.readouterr().err.splitlines()[-1] == (
         f"training failed: {error}; the last good checkpoint is {checkpoint}"
     )
+
+
+def test_a_removed_snapshot_ends_the_run_in_one_line(config, tmp_path, capsys, monkeypatch):
+    original = selfplay.Run.write_checkpoint
+
+    def written_and_lost(self, folder):
+        original(self, folder)
+        (folder / "policy.onnx").unlink()
+
+    monkeypatch.setattr(selfplay.Run, "write_checkpoint", written_and_lost)
+    assert run(config, tmp_path / "run", "--set", "opponents.scripted=[]") == 1
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith("training failed: the opponent ")
+    assert "policy.onnx is missing" in last
 
 
 def test_interrupts_raise_at_once_outside_and_once_inside_wait():

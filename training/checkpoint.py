@@ -19,6 +19,8 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 from torch import nn
 
+import coyote_env
+
 from .files import write_atomic, write_folder_atomic
 from .network import MASKED
 
@@ -125,12 +127,11 @@ def to_json(value: Any) -> str:
 
 
 def library_versions() -> dict[str, str]:
-    """Versions of what a run depends on, read without importing anything."""
-    names = {"coyote_env": "coyote-env"} | {name: name for name in (*_LIBRARIES, *_MORE_LIBRARIES)}
-    versions = {}
-    for name, distribution in names.items():
+    """Versions of what a run depends on, read without importing the libraries."""
+    versions = {"coyote_env": coyote_env.__version__}
+    for name in (*_LIBRARIES, *_MORE_LIBRARIES):
         try:
-            versions[name] = importlib.metadata.version(distribution)
+            versions[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             versions[name] = "not installed"
     return versions | {"python": platform.python_version()}

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from coyote_env.policies import Policy
 
+from .errors import TrainingError
+
 #: The learner in a seating; opponents are 1, 2, ...
 LEARNER = 0
 
@@ -41,7 +43,7 @@ class OpponentPool:
         """Up to `distinct` different policies; none if the pool is empty.
 
         Each is a scripted player or a snapshot with equal chance, as long as both kinds are left; within its kind all
-        have the same chance.
+        have the same chance. Raises TrainingError for a snapshot that cannot be loaded (any more).
         """
         kinds = [list(self.scripted), list(self.snapshots)]
         names: list[str] = []
@@ -49,8 +51,16 @@ class OpponentPool:
             kind = kinds[int(rng.integers(2))]
             if kind:
                 names.append(kind.pop(int(rng.integers(len(kind)))))
-        self._drawn = {name: self._drawn.get(name) or self._load(name) for name in names if name not in self._scripted}
+        self._drawn = {name: self._snapshot(name) for name in names if name not in self._scripted}
         return [self._scripted.get(name) or self._drawn[name] for name in names]
+
+    def _snapshot(self, path: str) -> Policy:
+        if path in self._drawn:
+            return self._drawn[path]
+        try:
+            return self._load(path)
+        except (ValueError, OSError) as error:
+            raise TrainingError(f"the opponent {path} cannot be loaded: {error}") from error
 
 
 def seat_opponents(

@@ -21,14 +21,11 @@ from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
 from .buffer import SelfPlayBuffer
+from .errors import TrainingError
 from .network import forward, forward_values, masked_log_probabilities, sample
 from .opponents import LEARNER, OpponentPool, opponent_actions, seat_opponents
 from .vec_env import SelfPlayVecEnv
 from .workers import Workers
-
-
-class TrainingError(RuntimeError):
-    """Training cannot go on; the message says what happened. The policy is as it was before the faulty step."""
 
 
 class SelfPlayPPO(MaskablePPO):

@@ -145,24 +145,24 @@ class Run:
         """The whole run; the exit code."""
         from coyote_env.policies import PolicyError
 
-        from .ppo import TrainingError
+        from .errors import TrainingError
 
         try:
             with self.interrupts.deferred():
                 self._learn()
-            self._conclude()
+                self._conclude()
+            if not self.interrupts.requested:
+                self._evaluate_at_end()
+                return 0
         except (TrainingError, PolicyError, OSError) as error:
             print(f"training failed: {error}; {self._last_good()}", file=sys.stderr)
             return 1
-        if self.interrupts.requested:
-            print(
-                f"stopped by {self.interrupts.name} after {self.model.num_timesteps:,} steps; "
-                f"the policy so far is in {self.folder / 'policy'}",
-                file=sys.stderr,
-            )
-            return self.interrupts.exit_code
-        self._evaluate_at_end()
-        return 0
+        print(
+            f"stopped by {self.interrupts.name} after {self.model.num_timesteps:,} steps; "
+            f"the policy so far is in {self.folder / 'policy'}",
+            file=sys.stderr,
+        )
+        return self.interrupts.exit_code
 
     def _learn(self) -> None:
         from stable_baselines3.common.logger import configure
@@ -268,12 +268,12 @@ def make_learner(config: Config, game: Game, stop: Callable[[], bool] = lambda: 
     ppo, seating = config.ppo, config.opponents
     pool = None
     if seating.share > 0:
-        pool = OpponentPool(
-            seating.scripted,
-            seating.snapshots,
-            seating.distinct,
-            lambda name: _load(load_policy, name, game, "opponents.scripted"),
-        )
+        try:
+            pool = OpponentPool(
+                seating.scripted, seating.snapshots, seating.distinct, lambda name: load_policy(name, game)
+            )
+        except (ValueError, ImportError) as error:
+            raise ConfigError(f"opponents.scripted: {error}") from None
     return SelfPlayPPO(
         "MlpPolicy",
         SelfPlayVecEnv(Batch(game, config.run.tables)),
