@@ -5,7 +5,7 @@ CONFIG ?= configs/quickstart.toml
 VENV := .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
-PYTEST_ARGS ?=
+PYTEST_ARGS ?= -n auto --dist loadfile
 BENCH_ARGS ?=
 
 .PHONY: help venv train test test-slow lint bench playthroughs docs clean
@@ -28,11 +28,15 @@ train: $(STAMP)  ## train the quick start (or CONFIG=...) by self-play
 	$(PY) -m training.selfplay $(CONFIG)
 
 # The engine's tests run three times: compiled, compiled with bounds checks, and as plain Python. An out-of-range read in a
-# record is silent garbage in the first and an error in the other two.
+# record is silent garbage in the first and an error in the other two. One process compiles before several need it.
+ENGINE_TESTS = $(shell grep -l 'mark\.engine' tests/test_*.py)
+
 test: $(STAMP)  ## run all tests but the slow ones
+	$(PY) -c 'import coyote_env.coyote_v0, coyote_env.coyote.bots'
 	$(PY) -m pytest $(PYTEST_ARGS)
-	NUMBA_BOUNDSCHECK=1 $(PY) -m pytest -m "engine and not slow" $(PYTEST_ARGS)
-	NUMBA_DISABLE_JIT=1 $(PY) -m pytest -m "engine and not slow" $(PYTEST_ARGS)
+	NUMBA_DISABLE_JIT=1 $(PY) -m pytest $(PYTEST_ARGS) -m 'engine and not slow' $(ENGINE_TESTS)
+	NUMBA_BOUNDSCHECK=1 $(PY) -c 'import coyote_env.coyote_v0'
+	NUMBA_BOUNDSCHECK=1 $(PY) -m pytest $(PYTEST_ARGS) -m 'engine and not slow' $(ENGINE_TESTS)
 
 test-slow: $(STAMP)  ## run the slow tests
 	$(PY) -m pytest -m slow $(PYTEST_ARGS)
