@@ -50,7 +50,9 @@ class GameConfig:
 class RunConfig:
     """How long, how wide, on what."""
 
-    seed: int = _setting(0, "Seed of everything random. Same config, seed and machine: same weights.", low=0)
+    seed: int = _setting(
+        0, "Seed of everything random. Same config, seed and machine: same weights.", low=0, high=2**32 - 1
+    )
     steps: int = _setting(
         1_000_000, "Decisions of the learning policy (in all seats) to train on; whole rollouts.", low=1
     )

@@ -183,6 +183,8 @@ class SelfPlayPPO(MaskablePPO):
     def train(self) -> None:
         """Update the policy on the rollout: sb3-contrib's loss, minibatches shared among the workers."""
         buffer, policy = self.rollout_buffer, self.policy
+        if not buffer.size():  # opponents made every move of a short rollout
+            return
         policy.set_training_mode(True)
         self._update_learning_rate(policy.optimizer)
         clip_range = cast(Callable[[float], float], self.clip_range)(self._current_progress_remaining)

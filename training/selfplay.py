@@ -42,6 +42,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except ConfigError as error:
             print(f"error: {error}", file=sys.stderr)
             return 2
+        except OSError as error:
+            print(f"error: {error}", file=sys.stderr)
+            return 1
+        except Exception:
+            # A signal inside somebody's C callback (numba compiling) is swallowed there and ends as their failure.
+            if not interrupts.requested:
+                raise
+            print(f"stopped by {interrupts.name}; files written so far are whole", file=sys.stderr)
+            return interrupts.exit_code
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -219,8 +219,9 @@ class GameEnv(AECEnv[str, Observation, int]):
 
     def last(self, observe: bool = True) -> Any:
         """Observation, reward since its last turn, termination, truncation and info of ``agent_selection``."""
-        if not self._started:
+        if not self.agents:
             self._check_started()
+            raise RuntimeError("the game is over and every agent has left; call reset() before last()")
         agent = self.agent_selection
         observation = self.observe(agent) if observe else None
         rewards, terminations = self._cumulative_rewards, self.terminations
@@ -260,10 +261,14 @@ class GameEnv(AECEnv[str, Observation, int]):
         if len(data) != size or not data.startswith(head):
             raise ValueError(f"state must be {size} bytes from get_state() of an env with the same arguments")
         numbers = np.frombuffer(data, "<f8", 2 * n, len(head)).tolist()
+        if np.isinf(numbers).any():
+            raise ValueError("state has an infinite reward")
         states = np.frombuffer(data, self.game.state_dtype, 1, len(head) + 16 * n).copy()
         problem = self.game.check_state(self.game, states)
         if problem is not None:
             raise ValueError(f"state is no table of this game: {problem}")
+        if not states["over"][0] and np.isnan(numbers).any():
+            raise ValueError("state says that an agent has left a running game")
         self._states = states
         self._started = True
         self._begin(True)

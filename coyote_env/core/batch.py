@@ -30,7 +30,7 @@ class Batch:
     Attributes:
         seat: int64 (T,), the seat to move.
         observation: float32 (T, L), its observation.
-        action_mask: int8 (T, A), its legal actions; never all zero.
+        action_mask: int8 (T, A), read-only, its legal actions; never all zero.
         rewards: float64 (T, N), what the last step paid to each absolute seat; zeros after ``reset``.
         done: bool (T,), whether the last step ended a game (``rewards`` are that game's last ones; everything else
             belongs to the new game).
@@ -47,7 +47,10 @@ class Batch:
         self.states: NDArray[np.void] = np.zeros(self.num_tables, game.state_dtype)
         self.seat = np.zeros(self.num_tables, np.int64)
         self.observation = np.zeros((self.num_tables, game.layout.size), np.float32)
-        self.action_mask = np.zeros((self.num_tables, game.num_actions), np.int8)
+        self._mask = np.zeros((self.num_tables, game.num_actions), np.int8)
+        # What is legal is judged by this array, so what callers get of it cannot be written to.
+        self.action_mask = self._mask.view()
+        self.action_mask.flags.writeable = False
         self.rewards = np.zeros((self.num_tables, game.num_seats), np.float64)
         self.done = np.zeros(self.num_tables, np.bool_)
         self._ready = False
@@ -82,7 +85,7 @@ class Batch:
         self.game.observe(self.game.rules, states, seats, False, observation)
         self.game.legal_mask(self.game.rules, states, mask)
         self.states[tables], self.seat[tables] = states, seats
-        self.observation[tables], self.action_mask[tables] = observation, mask
+        self.observation[tables], self._mask[tables] = observation, mask
         self.rewards[tables], self.done[tables] = 0.0, False
 
     def _start(self, states: NDArray[np.void]) -> None:
@@ -93,9 +96,11 @@ class Batch:
 
     def refresh(self) -> None:
         """Brings seat, observation and action_mask in line with ``states``, after these were assigned to."""
+        if not self._ready:
+            raise RuntimeError("call reset() before refresh()")
         self.seat[:] = self.states["seat"]
         self.game.observe(self.game.rules, self.states, self.seat, False, self.observation)
-        self.game.legal_mask(self.game.rules, self.states, self.action_mask)
+        self.game.legal_mask(self.game.rules, self.states, self._mask)
 
     def step(self, actions: ArrayLike) -> None:
         """Plays ``actions``, integers (T,), of the seats to move.
@@ -108,7 +113,7 @@ class Batch:
         chosen = self._integers(actions, "actions")
         table = self.game.step(
             self.game.rules, self.states, chosen, self._forfeits,
-            self.seat, self.observation, self.action_mask, self.rewards, self.done,
+            self.seat, self.observation, self._mask, self.rewards, self.done,
         )  # fmt: skip
         if table < -1:
             raise ValueError(f"table {-2 - table} has fixed draws waiting; only the one-table env plays these")

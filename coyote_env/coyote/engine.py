@@ -35,6 +35,7 @@ KINDS = ("raise", "idem", "again", "reverse")
 HISTORY = 16  # announcements of the round that an observation shows
 # Longest list of fixed draws: the longest game (10 seats, 9 lives) deals and draws about a thousand cards.
 MAX_DRAWS = 1152
+MAX_ROUNDS = 10 * 9  # each costs a life
 WIN, PLACEMENT, ROUND = range(3)
 
 RULES = record_dtype(
@@ -714,6 +715,13 @@ def total_distribution(
 
 
 @njit()
+def after_reveal(rules: Any, states: Any, i: int, known: Any) -> None:
+    """The game is over: what `?` drew lies on the table too, and it draws no more."""
+    for f in range(rules[0]["num_faces"]):
+        known[f] = 0 if rules[0]["kind"][f] == DRAW else known[f] + states[i]["drawn"][f]
+
+
+@njit()
 def observe(rules: Any, states: Any, i: int, viewer: int, all_seen: bool, scratch: Any, out: Any) -> int:
     """Writes what ``viewer`` may know into ``out``, float32 (L,), section by section as in env.layout_of.
 
@@ -818,8 +826,8 @@ def observe(rules: Any, states: Any, i: int, viewer: int, all_seen: bool, scratc
             if hidden < num_hidden:
                 known[f] += deduced[f]
             refill[f] = s["discard"][f]
-            if not running:  # the reveal is done: what `?` drew lies on the table, and it draws no more
-                known[f] = 0 if r["kind"][f] == DRAW else known[f] + s["drawn"][f]
+        if not running:
+            after_reveal(rules, states, i, known)
         tail = np.zeros(size + 1, np.float64)
         total_distribution(rules, known, pool, hidden, refill, 0, tail)
         left = 0.0
@@ -987,6 +995,12 @@ def seat_distribution(rules: Any, states: Any, viewer: Any, lowest: Any, probabi
     for f in range(rules[0]["num_faces"]):
         known[f] += deduced[f]
         refill[f] = states[0]["discard"][f]
+    if states[0]["over"]:
+        known[:] -= deduced
+        for c in range(states[0]["num_cards"][viewer]):
+            known[states[0]["cards"][viewer, c]] += 1
+        hidden = 0
+        after_reveal(rules, states, 0, known)
     total_distribution(rules, known, pool, hidden, refill, lowest, probabilities)
 
 
@@ -1039,6 +1053,18 @@ def check_state(game: Game, states: NDArray[np.void]) -> str | None:
         return "nobody waits for the demanded number"
     if s["bid"] > 0 and s["announcer"] < 0 and s["phase"] not in (AGAIN_NUMBER, OVER):
         return "nobody has announced the standing number"
+    for name in ("declared_feather", "declared_next"):
+        target = s[name]
+        if target >= 0 and (over or s["out"][target] or target == s["seat"]):
+            return f"{name} is no other live seat"
+    if s["declared_feather"] >= 0 and s["num_cards"][s["declared_feather"]] != 1:
+        return "declared_feather wears more than one card"
+    mask = np.zeros((1, game.num_actions), np.int8)
+    legal_mask_many(game.rules, states, mask)
+    if not over and not mask.any():
+        return "the seat to move has no legal action"
+    if not np.isfinite(s["returns"]).all() or not 1 <= s["round"] <= MAX_ROUNDS:
+        return "returns or round is wrong"
     if s["history_len"] < 0 or not 0 <= s["draws_pos"] <= s["draws_len"]:
         return "history_len or draws_pos is wrong"
     return None

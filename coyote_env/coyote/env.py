@@ -149,8 +149,8 @@ class CoyoteEnv(GameEnv):
         """
         self._check_started()
         viewer = self.game.check_seat(seat, "seat")
-        live = int(self._states["live"][0])
-        lowest, largest = self.game.config.total_bounds(max(live, 2))
+        bounds = [self.game.config.total_bounds(live) for live in range(2, self.game.num_seats + 1)]
+        lowest, largest = min(low for low, _ in bounds), max(high for _, high in bounds)
         probabilities = np.zeros(largest - lowest + 1)
         engine.seat_distribution(self.game.rules, self._states, viewer, lowest, probabilities)
         return {lowest + int(t): float(probabilities[t]) for t in np.flatnonzero(probabilities)}

@@ -67,7 +67,7 @@ def load_policy(
         scripted = importlib.import_module(GAMES[table].bots).SCRIPTED[name]
         policy: Policy = scripted(make_game(table) if game is None else game)
         return policy
-    if Path(name_or_path).is_dir():
+    if name != "" and _is_folder(name_or_path):
         return CheckpointPolicy(name_or_path, game, greedy=greedy, temperature=temperature)
     names = scripted_names(table) if table in GAMES else ()
     near = difflib.get_close_matches(name or "", names, 1)
@@ -76,6 +76,13 @@ def load_policy(
         f"no policy {os.fspath(name_or_path)!r}{hint}: scripted players of {table} are {', '.join(names) or 'none'}; "
         f"and there is no folder of that name (with {POLICY_FILE} and {MANIFEST_FILE})"
     )
+
+
+def _is_folder(path: str | os.PathLike[str]) -> bool:
+    try:
+        return Path(path).is_dir()
+    except (OSError, ValueError):  # too long, or with a zero byte, to be the name of anything
+        return False
 
 
 def _modules(game: str) -> _Modules:
