@@ -525,3 +525,17 @@ def test_a_damaged_state_is_refused_or_harmless(kwargs):
             assert env.observation_space(agent).contains(env.observe(agent))
         assert env._states["over"][0] or env.observe(env.agent_selection)["action_mask"].any()
     assert refused > 50
+
+
+def test_the_masks_that_judge_cannot_be_written():
+    batch = coyote_v0.batch(3)
+    batch.reset(seed=3)
+    with pytest.raises(ValueError, match="read-only"):
+        batch.action_mask[:] = 1
+    with pytest.raises(IllegalAction):
+        batch.step(np.full(3, batch.game.action_id["challenge"]))
+
+
+def test_refresh_before_a_deal_says_so():
+    with pytest.raises(RuntimeError, match="reset"):
+        coyote_v0.batch(2).refresh()

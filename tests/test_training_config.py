@@ -62,7 +62,7 @@ def test_values_of_every_type(tmp_path):
         ("[ppo]\ngamma = 1.01", r"ppo\.gamma = 1\.01 is not allowed; allowed: a number from 0 to 1"),
         ("[ppo]\nlearning_rate_end = 1", r"ppo\.learning_rate_end = 1\.0 is not allowed; allowed: at most ppo\.l"),
         ("[ppo]\nentropy = 0", r"ppo\.entropy_end = .* is not allowed; allowed: at most ppo\.entropy, which is 0\.0"),
-        ("[run]\nseed = -1", r"run\.seed = -1 is not allowed; allowed: a whole number, at least 0"),
+        ("[run]\nseed = -1", r"run\.seed = -1 is not allowed; allowed: a whole number from 0 to 4294967295"),
         ("[run]\nthreads = 65", r"run\.threads = 65 is not allowed; allowed: a whole number from 1 to 64"),
         ("[game]\nname = 3", r"game\.name = 3 is not allowed; allowed: a text"),
         ("[game]\nkwargs = 3", r"game\.kwargs = 3 is not allowed; allowed: a table"),

@@ -328,6 +328,15 @@ def test_a_table_that_ends_before_the_learner_moved_gives_no_rows():
     np.testing.assert_allclose(buffer.returns, paid[buffer.step_learner], rtol=1e-5)
 
 
+def test_a_rollout_without_a_decision_of_the_learner_changes_nothing():
+    model = learner(Knockout(2), opponents=pool(RandomPolicy()), opponent_share=1.0)
+    collect(model)
+    before = weights(model)
+    model.rollout_buffer.reset()  # as if opponents had made every move
+    model.train()
+    assert all((a == b).all() for a, b in zip(before, weights(model), strict=True))
+
+
 def test_every_seat_of_the_learner_contributes():
     model = learner(Nim(8))
     collect(model)

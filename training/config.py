@@ -235,9 +235,9 @@ def _allowed(kind: Any, rule: Mapping[str, Any]) -> str:
     if rule["above"] is not None:
         text += f" above {rule['above']:g}"
     if rule["low"] is not None:
-        text += f" from {rule['low']:g}" if rule["high"] is not None else f", at least {rule['low']:g}"
+        text += f" from {rule['low']:.10g}" if rule["high"] is not None else f", at least {rule['low']:.10g}"
     if rule["high"] is not None:
-        text += f" to {rule['high']:g}" if rule["low"] is not None else f" and at most {rule['high']:g}"
+        text += f" to {rule['high']:.10g}" if rule["low"] is not None else f" and at most {rule['high']:.10g}"
     return f"{text}, not empty" if rule["non_empty"] else text
 
 
