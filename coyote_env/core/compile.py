@@ -81,7 +81,7 @@ def njit(signature: Any = None) -> Callable[[F], F]:
 def _announce() -> None:
     global _announced
     if not _announced and not _config.DISABLE_JIT and not any(_CACHE_DIR.glob("*.complete")):
-        print("coyote_env: compiling the rules engine, once (about half a minute) ...", file=sys.stderr, flush=True)
+        print("coyote_env: compiling the rules engine, once (about a minute) ...", file=sys.stderr, flush=True)
     _announced = True
 
 
