@@ -66,13 +66,15 @@ class GameEnv(AECEnv[str, Observation, int]):
         self.state_space = spaces.Box(game.layout.low, game.layout.high, dtype=np.float32)
         self.agents: list[str] = []
         self._states: NDArray[np.void] = np.zeros(1, game.state_dtype)
+        self._tapes = game.blank_tapes(1)  # the chance of this game, as far as it is drawn or fixed
         self._started = False
         self._rewards = np.zeros((1, game.num_seats), np.float64)
         self._mover = -1  # seat to move
-        self._mask = np.zeros(game.num_actions, np.int8)  # its legal actions
+        self._mask = np.zeros((1, game.num_actions), np.int8)  # its legal actions; nobody outside sees this array
         self._fresh: NDArray[np.float32] | None = None  # its observation, until it is handed out
         self._num_actions, self._size = game.num_actions, game.layout.size
-        self._masks_shape = (game.num_seats + 1, game.num_actions)
+        self._action, self._next = np.zeros(1, np.int64), np.zeros(1, np.int64)  # what the kernel reads and writes
+        self._done = np.zeros(1, np.bool_)
         self._no_rewards = dict.fromkeys(self.possible_agents, 0.0)
         self._may_fail = False  # whether a step can fail, by what reset's options have fixed
 
@@ -112,11 +114,12 @@ class GameEnv(AECEnv[str, Observation, int]):
         if seed is not None or not self._started:
             states[:] = np.zeros(1, self.game.state_dtype)
             states["seed"] = table_seeds(seed, 1)
-        starters = self.game.prepare(self.game, states, {} if options is None else options)
-        code = self.game.deal(self.game.rules, states, starters, np.zeros(1, np.int64))
+        tapes = self.game.blank_tapes(1)
+        starter = self.game.prepare(self.game, {} if options is None else options, tapes[0])
+        code = self.game.deal(self.game.rules, states, tapes, np.array([starter]))
         if code < 0:
             raise self.game.failure(self.game, code)
-        self._states = states
+        self._states, self._tapes = states, tapes
         self._started = True
         self._begin(bool(options))
         if self.render_mode == "human":
@@ -135,19 +138,16 @@ class GameEnv(AECEnv[str, Observation, int]):
 
     def _show(self) -> None:
         """Brings selection, masks and infos in line with the record."""
-        seat = int(self._states["seat"][0])
-        masks = np.zeros(self._masks_shape, np.int8)
-        self.game.legal_mask(self.game.rules, self._states, masks[-1:])
-        masks[seat] = masks[-1]
-        self._select(seat, masks, None)
+        self.game.legal_mask(self.game.rules, self._states, self._mask)
+        self._select(int(self._states["seat"][0]), None)
 
-    def _select(self, seat: int, masks: NDArray[np.int8], observation: NDArray[np.float32] | None) -> None:
-        """``seat`` is to move. ``masks`` (N + 1, A): each seat's, for the infos (converters write into them); in the
-        last row the mover's once more, which nobody outside sees. ``observation``: the mover's, if already made."""
+    def _select(self, seat: int, observation: NDArray[np.float32] | None) -> None:
+        """``seat`` is to move. ``observation``: its observation, if already made."""
         self.agent_selection = self.possible_agents[seat]
         self._mover = seat
-        self._mask = masks[-1]
         self._fresh = observation
+        masks = np.zeros((len(self.possible_agents), self._num_actions), np.int8)  # fresh: converters write into them
+        masks[seat] = self._mask[0]
         self.infos = {agent: {"action_mask": mask} for agent, mask in zip(self.agents, masks, strict=False)}
 
     def step(self, action: int | None) -> None:
@@ -165,34 +165,33 @@ class GameEnv(AECEnv[str, Observation, int]):
             if isinstance(action, (bool, np.bool_)) or not isinstance(action, (int, np.integer)):
                 raise TypeError(f"the action of {agent} must be an integer id, not {action!r}")
             action = int(action)
-        game, states, legal = self.game, self._states, self._mask
-        in_range = 0 <= action < self._num_actions
-        is_legal = in_range and legal[action]
-        if not is_legal and not (self._forfeits and in_range):
-            raise game.illegal(action, self._mover, legal)
-        masks = np.empty(self._masks_shape, np.int8)
+        game, states = self.game, self._states
+        if not 0 <= action < self._num_actions:
+            raise game.illegal(action, self._mover, self._mask[0])
+        # What options have fixed can turn out impossible, and then the step must leave no trace.
+        before = states.copy() if self._may_fail else None
         observation = np.empty(self._size, np.float32)
-        if is_legal:
-            # What options have fixed can turn out impossible, and then the step must leave no trace.
-            before = states.copy() if self._may_fail else None
-            code = game.play(game.rules, states, action, self._rewards, masks, observation)
-            if code < 0:
-                assert before is not None
-                self._states = before
-                raise game.failure(game, code)
-            self._select(code & 15, masks, observation)
-        else:
-            game.forfeit(game.rules, states, self._rewards)
-            code = 16 | 32
-            self._show()
+        self._action[0] = action
+        code = game.step(
+            game.rules, states, self._tapes, self._action, self._forfeits, False,
+            self._next, observation[None], self._mask, self._rewards, self._done,
+        )  # fmt: skip
+        if code == 0:
+            raise game.illegal(action, self._mover, self._mask[0])
+        if code < -1:
+            assert before is not None
+            self._states = before
+            raise game.failure(game, code)
+        self._select(int(self._next[0]), observation)
         self._cumulative_rewards[agent] = 0.0
-        if code & 16:
-            self.rewards = dict(zip(self.agents, self._rewards[0].tolist(), strict=True))
+        rewards = self._rewards[0].tolist()
+        if any(rewards):
+            self.rewards = dict(zip(self.agents, rewards, strict=True))
             for name, reward in self.rewards.items():
                 self._cumulative_rewards[name] += reward
         else:
             self.rewards = self._no_rewards.copy()
-        if code & 32:
+        if self._done[0]:
             self.terminations = dict.fromkeys(self.agents, True)
             self._deads_step_first()
         if self.render_mode == "human":
@@ -210,7 +209,7 @@ class GameEnv(AECEnv[str, Observation, int]):
         observation, self._fresh = self._fresh, None
         if observation is None:
             observation = self._view(seat, False)
-        return {"observation": observation, "action_mask": self._mask.copy()}
+        return {"observation": observation, "action_mask": self._mask[0].copy()}
 
     def _view(self, seat: int, all_seen: bool) -> NDArray[np.float32]:
         observation = np.empty(self._size, np.float32)
@@ -248,13 +247,14 @@ class GameEnv(AECEnv[str, Observation, int]):
         self._check_started()
         flags = np.array([self._cumulative_rewards.get(a, np.nan) for a in self.possible_agents], "<f8")
         here = np.array([self.rewards.get(a, np.nan) for a in self.possible_agents], "<f8")
-        return _STATE_MAGIC + self.layout.hash.encode() + flags.tobytes() + here.tobytes() + self._states.tobytes()
+        head = _STATE_MAGIC + self.layout.hash.encode() + flags.tobytes() + here.tobytes()
+        return head + self._tapes.tobytes() + self._states.tobytes()
 
     def set_state(self, data: Any) -> None:
         """Goes on exactly where ``get_state`` was called. Raises ValueError for bytes of another layout or version."""
         head = _STATE_MAGIC + self.layout.hash.encode()
         n = self.game.num_seats
-        size = len(head) + 16 * n + self.game.state_dtype.itemsize
+        size = len(head) + 16 * n + self.game.tape_size + self.game.state_dtype.itemsize
         if not isinstance(data, (bytes, bytearray, memoryview)):
             raise TypeError(f"state must be bytes from get_state(), not {type(data).__name__}")
         data = bytes(data)
@@ -263,13 +263,16 @@ class GameEnv(AECEnv[str, Observation, int]):
         numbers = np.frombuffer(data, "<f8", 2 * n, len(head)).tolist()
         if np.isinf(numbers).any():
             raise ValueError("state has an infinite reward")
-        states = np.frombuffer(data, self.game.state_dtype, 1, len(head) + 16 * n).copy()
+        tape = np.frombuffer(data, np.int8, self.game.tape_size, len(head) + 16 * n).copy()
+        if tape.size and not -1 <= tape.min() <= tape.max() < len(self.game.outcomes):
+            raise ValueError(f"state has a chance outcome that is not from -1 to {len(self.game.outcomes) - 1}")
+        states = np.frombuffer(data, self.game.state_dtype, 1, len(head) + 16 * n + tape.size).copy()
         problem = self.game.check_state(self.game, states)
         if problem is not None:
             raise ValueError(f"state is no table of this game: {problem}")
         if not states["over"][0] and np.isnan(numbers).any():
             raise ValueError("state says that an agent has left a running game")
-        self._states = states
+        self._states, self._tapes = states, tape[None]
         self._started = True
         self._begin(True)
         self._cumulative_rewards = dict(zip(self.agents, numbers[:n], strict=True))
@@ -291,6 +294,7 @@ class GameEnv(AECEnv[str, Observation, int]):
         self._check_started()
         viewer = np.array([self.game.check_seat(seat, "seat")])
         other = copy.deepcopy(self)
+        other._tapes[:] = -1  # what is fixed is the true future, what was drawn shows what is hidden
         self.game.redeal(self.game.rules, other._states, viewer, rng.integers(2**64, dtype=np.uint64))
         if other.agents and not other._states["over"][0]:
             other._show()

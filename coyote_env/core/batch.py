@@ -53,6 +53,7 @@ class Batch:
         self.action_mask.flags.writeable = False
         self.rewards = np.zeros((self.num_tables, game.num_seats), np.float64)
         self.done = np.zeros(self.num_tables, np.bool_)
+        self._tapes = np.empty((self.num_tables, 0), np.int8)  # nobody fixes or records chance here
         self._ready = False
 
     @property
@@ -66,7 +67,7 @@ class Batch:
         if seed is not None or not self._ready:
             self.states[:] = np.zeros(1, self.game.state_dtype)
             self.states["seed"] = table_seeds(seed, self.num_tables)
-        self._start(self.states)
+        self._start(self.states, self._tapes)
         self._ready = True
         self.rewards[:] = 0.0
         self.done[:] = False
@@ -78,7 +79,7 @@ class Batch:
         self.states[tables] = np.zeros(1, self.game.state_dtype)
         self.states["seed"][tables] = seeds
         states = self.states[tables]
-        self._start(states)
+        self._start(states, self._tapes[tables])
         seats = states["seat"].astype(np.int64)
         observation = np.empty((len(tables), self.game.layout.size), np.float32)
         mask = np.zeros((len(tables), self.game.num_actions), np.int8)
@@ -88,10 +89,9 @@ class Batch:
         self.observation[tables], self._mask[tables] = observation, mask
         self.rewards[tables], self.done[tables] = 0.0, False
 
-    def _start(self, states: NDArray[np.void]) -> None:
+    def _start(self, states: NDArray[np.void], tapes: NDArray[np.int8]) -> None:
         """The next game at each of these records, with everything drawn at random."""
-        starters = self.game.prepare(self.game, states, {})
-        code = self.game.deal(self.game.rules, states, starters, np.zeros(1, np.int64))
+        code = self.game.deal(self.game.rules, states, tapes, np.full(len(states), -1, np.int64))
         assert code == 0, "a deal without fixed draws cannot fail"
 
     def refresh(self) -> None:
@@ -112,11 +112,9 @@ class Batch:
             raise RuntimeError("call reset() before step()")
         chosen = self._integers(actions, "actions")
         table = self.game.step(
-            self.game.rules, self.states, chosen, self._forfeits,
+            self.game.rules, self.states, self._tapes, chosen, self._forfeits, True,
             self.seat, self.observation, self._mask, self.rewards, self.done,
         )  # fmt: skip
-        if table < -1:
-            raise ValueError(f"table {-2 - table} has fixed draws waiting; only the one-table env plays these")
         if table >= 0:
             action, seat = int(chosen[table]), int(self.seat[table])
             raise self.game.illegal(action, seat, self.action_mask[table], f" at table {table}")

@@ -55,7 +55,7 @@ _CACHE_DIR = cache_dir()
 _announced = False
 
 
-def njit(signature: Any = None) -> Callable[[F], F]:
+def njit(signature: Any = None, *, allocates: bool = False) -> Callable[[F], F]:
     """Decorator: ``numba.njit`` with our cache; releases the GIL; no fast math, so results do not depend on the CPU.
 
     With a ``signature`` the kernel is compiled (or loaded) at once: a call with other types is then an error instead
@@ -69,7 +69,7 @@ def njit(signature: Any = None) -> Callable[[F], F]:
         _config.CACHE_DIR = str(_CACHE_DIR)
         try:
             if signature is None:
-                return cast(F, numba.njit(cache=True, nogil=True)(function))
+                return cast(F, numba.njit(cache=True, nogil=True, _nrt=allocates)(function))
             _announce()
             return cast(F, numba.njit(signature, cache=True, nogil=True)(function))
         finally:

@@ -38,19 +38,24 @@ class Game:
         action_names: the A action names by id; ``action_id`` is the way back.
         state_dtype: the record of one table. Every game's begins with ``seed``, ``game``, ``returns``, ``seat``,
             ``over``, ``out`` (eliminated), which the faces read.
+        tape_size: D, the most chance outcomes that one game can have. A tape is the chance of a running game in
+            order, int8 (D,): an entry >= 0 is forced, at -1 the outcome is drawn and then written. Tables that
+            nobody records or fixes have tapes of length 0.
+        outcomes: names of the chance outcomes by the number that stands for them on the tape.
 
-    Kernels over arrays of tables (states (T,), structured; seats, actions int64 (T,); rewards float64 (T, N)):
-        deal(rules, states, starters, failed) -> code; forfeit(rules, states, rewards);
+    Kernels over arrays of tables (states (T,), structured; tapes int8 (T, D or 0); seats, actions, starters int64
+    (T,); rewards float64 (T, N); starter -1 = random):
+        deal(rules, states, tapes, starters) -> code;
         legal_mask(rules, states, int8 (T, A)); observe(rules, states, seats, all_seen, float32 (T, L)) -> L;
-        step(rules, states, actions, forfeits, seats, observations, masks, rewards, done) -> -1, or the first illegal
-        table, or -2 - the first that has fixed chance waiting (nothing has changed then);
-        play(rules, states, action, rewards (1, N), masks (N + 1, A), observation (L,)) -> seat to move, + 16 if
-        anything was paid, + 32 if the game is over, or a code: one table, no new deal, the mask also in the last row;
+        step(rules, states, tapes, actions, forfeits, deals, seats, observations, masks, rewards, done) -> -1, or the
+        first table with an illegal action (nothing has changed then), or a code; an ended game is followed by the next
+        one if ``deals``;
         redeal(rules, states, seats, seed).
-        A code below 0 is an error that ``failure`` puts into words; the records are then to be restored.
+        A code below -1 says that what the tape demands cannot be; ``failure`` puts it into words, and the records are
+        to be restored.
 
     Hooks:
-        prepare(game, states, options) -> starters: checks reset's options, writes them into the records.
+        prepare(game, options, tape) -> starter: checks reset's options, writes what they fix on the tape (D,).
         failure(game, code) -> the exception to raise.
         check_state(game, states) -> what is wrong with a record that came from outside, or None: kernels trust records.
         render_text(game, state, viewer) -> str: ``state`` one record (1,), ``viewer`` a seat, or None for all cards.
@@ -67,14 +72,14 @@ class Game:
     action_names: tuple[str, ...]
     action_id: Mapping[str, int]
     state_dtype: np.dtype[np.void]
+    tape_size: int
+    outcomes: tuple[str, ...]
     deal: Callable[..., int]
     step: Callable[..., int]
-    forfeit: Callable[..., None]
     legal_mask: Callable[..., None]
     observe: Callable[..., int]
-    play: Callable[..., int]
     redeal: Callable[..., None]
-    prepare: Callable[[Game, NDArray[np.void], Mapping[str, Any]], NDArray[np.int64]]
+    prepare: Callable[[Game, Mapping[str, Any], NDArray[np.int8]], int]
     failure: Callable[[Game, int], Exception]
     check_state: Callable[[Game, NDArray[np.void]], str | None]
     render_text: Callable[[Game, NDArray[np.void], int | None], str]
@@ -84,6 +89,10 @@ class Game:
     def num_actions(self) -> int:
         """A, the number of action ids."""
         return len(self.action_names)
+
+    def blank_tapes(self, num_tables: int) -> NDArray[np.int8]:
+        """Tapes (T, D) on which nothing is fixed."""
+        return np.full((num_tables, self.tape_size), -1, np.int8)
 
     def check_seat(self, value: object, name: str) -> int:
         """``value`` as a seat number. Raises ValueError that calls it ``name``."""

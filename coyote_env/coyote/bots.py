@@ -18,7 +18,7 @@ from ..core.compile import int64, njit
 from ..core.game import Game
 from ..policies import Policy
 from .engine import AGAIN_NUMBER, DRAW, HISTORY, MAX0, MAX_MINUS, NIGHT, NUMBER, RULES, count_cards, total_distribution
-from .rules import MAX_FACES, MAX_SEATS, REWARDS
+from .rules import MAX_CARDS, MAX_FACES, MAX_SEATS, REWARDS
 
 Ints = NDArray[np.int64]
 Reals = NDArray[np.float64]
@@ -121,9 +121,11 @@ _mask = types.Array(types.int8, 2, "C", readonly=True)
 @njit(types.void(_rules, _i2, _i2, _i2, _i2, _f1, _f1))
 def odds_many(rules: Any, known: Any, pool: Any, refill: Any, facts: Any, two: Any, odds: Any) -> None:
     """odds[i] = P(total >= standing number) from what the seat sees, exact."""
+    work, weight = np.zeros((4, MAX_CARDS), np.int32), np.zeros(MAX_CARDS)
     for i in range(len(odds)):
         two[:] = 0.0
-        total_distribution(rules, known[i], pool[i], facts[i, HIDDEN], refill[i], facts[i, BID] - 1, two)
+        hidden, standing = facts[i, HIDDEN], facts[i, BID]
+        total_distribution(rules, known[i], pool[i], hidden, refill[i], standing - 1, work, weight, two)
         odds[i] = two[1]
 
 

@@ -33,17 +33,18 @@ PHASES = ("turn", "again_number", "reverse_number", "after_again", "over")
 # How an announcement came about.
 KINDS = ("raise", "idem", "again", "reverse")
 HISTORY = 16  # announcements of the round that an observation shows
-# Longest list of fixed draws: the longest game (10 seats, 9 lives) deals and draws about a thousand cards.
-MAX_DRAWS = 1152
 MAX_ROUNDS = 10 * 9  # each costs a life
 WIN, PLACEMENT, ROUND = range(3)
+SCRATCH = 6  # rows of integers that kernels work in: the first four by whoever counts cards, the others by observe
 
+# Unsigned where no value is negative: indices made of such fields need no test for counting from the end.
 RULES = record_dtype(
     [
-        ("num_players", "i1"),
+        ("num_players", "u1"),
         ("lives", "i1"),
-        ("num_faces", "i1"),
-        ("num_numbers", "i1"),  # faces 0..num_numbers-1 are numbers, ascending
+        ("num_faces", "u1"),
+        ("num_numbers", "u1"),  # faces 0..num_numbers-1 are numbers, ascending
+        ("special", "i1", (len(SPECIALS) + 1,)),  # by kind: the face that does it; -1 = not in the deck
         ("deck_size", "i2"),
         ("variants", "u1", (6,)),  # 1 = this variant is played
         ("every_round", "u1"),  # reshuffle == "every_round"
@@ -71,7 +72,7 @@ STATE = record_dtype(
         ("seed", "u8"),  # base of all the randomness of this table
         ("game", "u8"),  # games dealt at this table so far; the running game is number game-1
         ("returns", "f8", (MAX_SEATS,)),  # rewards paid so far in this game
-        ("seat", "i1"),  # seat to move; at the end the last to have moved
+        ("seat", "u1"),  # seat to move; at the end the last to have moved
         ("over", "u1"),  # 1 = the game has ended
         ("out", "u1", (MAX_SEATS,)),  # 1 = eliminated: gets and does nothing more
         # -- chance
@@ -79,21 +80,19 @@ STATE = record_dtype(
         ("round", "i2"),  # 1 = first
         ("pile_size", "i2"),  # cards left to draw
         ("discard_size", "i2"),
-        ("draws_len", "i2"),  # fixed draws given, and how many of them are used up
-        ("draws_pos", "i2"),
+        ("draws", "i2"),  # cards drawn in this game: the place on the tape
         ("pile", "u1", (MAX_FACES,)),  # counts by face: there is no order to leak
         ("discard", "u1", (MAX_FACES,)),
         ("drawn", "u1", (MAX_FACES,)),  # drawn by `?` at the last reveal, in the count until the next deal
-        ("start_pile", "u1", (MAX_FACES,)),  # the pile before this round's deal: what counting cards starts from
         # -- seats
-        ("lives", "i1", (MAX_SEATS,)),
+        ("lives", "u1", (MAX_SEATS,)),
         ("cards", "i1", (MAX_SEATS, 2)),  # faces worn; -1 = none
-        ("num_cards", "i1", (MAX_SEATS,)),
+        ("num_cards", "u1", (MAX_SEATS,)),
         ("old", "u1", (MAX_SEATS,)),  # 1 = the first card was dealt before discards became the pile in mid-round
         ("last_bid", "i2", (MAX_SEATS,)),  # last number announced this round; 0 = none
-        ("live", "i1"),  # seats not eliminated
+        ("live", "u1"),  # seats not eliminated
         # -- the round
-        ("phase", "i1"),  # TURN, AGAIN_NUMBER, ...
+        ("phase", "u1"),  # TURN, AGAIN_NUMBER, ...
         ("starter", "i1"),
         ("direction", "i1"),  # +1 clockwise, -1 after `reverse`
         ("announcer", "i1"),  # of the standing number; -1 = nothing stands
@@ -108,15 +107,14 @@ STATE = record_dtype(
         ("refused", "i2"),  # number that `again` refused and that must be replaced now; 0 = none
         ("history_len", "i2"),  # announcements made this round; the last HISTORY are kept in a ring
         ("history_bid", "i2", (HISTORY,)),
-        ("history_seat", "i1", (HISTORY,)),
-        ("history_kind", "i1", (HISTORY,)),
+        ("history_seat", "u1", (HISTORY,)),
+        ("history_kind", "u1", (HISTORY,)),
         # -- the last reveal of this game
         ("reveal_loser", "i1"),  # -1 = no reveal yet
         ("reveal_winner", "i1"),  # the other seat of that challenge
-        ("reveal_lives", "i1"),  # lives lost in it
+        ("reveal_lives", "u1"),  # lives lost in it
         ("reveal_bid", "i2"),
         ("reveal_total", "i4"),
-        ("draws", "u1", (MAX_DRAWS,)),  # fixed draws: faces
     ]
 )
 
@@ -135,10 +133,13 @@ def pack(rules: Rules, odds: bool, first_ids: dict[str, int]) -> NDArray[np.void
     row["first_loss"] = rules.game_end == "first_loss"
     row["reward"] = ("win", "placement", "round").index(rules.reward)
     row["odds"] = odds
+    row["special"] = -1
     for f, (face, count) in enumerate(rules.cards):
         row["count"][f] = count
         row["kind"][f] = 1 + SPECIALS.index(face) if face in SPECIALS else NUMBER
         row["value"][f] = 0 if face in SPECIALS else int(face)
+        if face in SPECIALS:
+            row["special"][row["kind"][f]] = f
     for live in range(2, rules.num_players + 1):
         # A: ids run to max_bid(N). With odd decks fewer seats can reach more, and those numbers have no id.
         row["max_bid"][live] = min(rules.max_bid(live), rules.max_bid())
@@ -154,14 +155,25 @@ def pack(rules: Rules, odds: bool, first_ids: dict[str, int]) -> NDArray[np.void
 
 
 @njit()
-def draw(rules: Any, states: Any, i: int) -> int:
+def pick(counts: Any, place: int) -> int:
+    """The face of card number ``place`` of a multiset, counts (MAX_FACES,), laid out face by face."""
+    face = 0
+    reached = int64(0)
+    for f in range(MAX_FACES):  # no early end: which face it is cannot be predicted, and all are added up sooner
+        reached += counts[f]
+        face += int64(reached <= place)
+    return face
+
+
+@njit()
+def draw(rules: Any, states: Any, tapes: Any, i: int) -> int:
     """Draws a card (A: the pile is a multiset). Returns its face, -1 if nothing can be drawn, or -2 - face if the
-    next fixed draw is not left in the pile."""
+    tape demands a face that is not left in the pile."""
     s = states[i]
     if s["pile_size"] == 0:
         if s["discard_size"] == 0:
             return -1
-        for f in range(rules[0]["num_faces"]):
+        for f in range(MAX_FACES):
             s["pile"][f] = s["discard"][f]
             s["discard"][f] = 0
         s["pile_size"] = s["discard_size"]
@@ -171,26 +183,24 @@ def draw(rules: Any, states: Any, i: int) -> int:
             if s["num_cards"][seat] > 0:
                 s["old"][seat] = 1
     # The generator moves on for a fixed draw too, so that the draws after the list do not depend on its length.
-    left = below(states, i, s["pile_size"])
-    face = 0
-    if s["draws_pos"] < s["draws_len"]:
-        face = int64(s["draws"][s["draws_pos"]])
-        if s["pile"][face] == 0:
-            return -2 - face
-        s["draws_pos"] += 1
-    else:
-        while left >= s["pile"][face]:
-            left -= int64(s["pile"][face])
-            face += 1
+    face = pick(s["pile"], below(states, i, s["pile_size"]))
+    place = int64(s["draws"])
+    if place < tapes.shape[1]:
+        if tapes[i, place] >= 0:
+            face = int64(tapes[i, place])
+            if s["pile"][face] == 0:
+                return -2 - face
+        tapes[i, place] = face
+    s["draws"] += 1
     s["pile"][face] -= 1
     s["pile_size"] -= 1
     return face
 
 
 @njit()
-def give(rules: Any, states: Any, i: int, seat: int) -> int:
+def give(rules: Any, states: Any, tapes: Any, i: int, seat: int) -> int:
     """Draws a card for ``seat`` to wear. Returns 0, or draw's code below -1. The caller knows that one is left."""
-    face = draw(rules, states, i)
+    face = draw(rules, states, tapes, i)
     if face < -1:
         return face
     s = states[i]
@@ -207,10 +217,10 @@ def give(rules: Any, states: Any, i: int, seat: int) -> int:
 def wrap(seat: int, n: int) -> int:
     """``seat`` modulo n, for -n <= seat < 2n: seats are wrapped so often that the division shows in the profile."""
     if seat >= n:
-        return seat - n
+        seat -= n
     if seat < 0:
-        return seat + n
-    return seat
+        seat += n
+    return seat & 15  # says that it is not negative: indices made of it need no test for counting from the end
 
 
 @njit()
@@ -224,37 +234,30 @@ def next_live(rules: Any, states: Any, i: int, seat: int, direction: int) -> int
 
 
 @njit()
-def begin_round(rules: Any, states: Any, i: int, starter: int) -> int:
+def begin_round(rules: Any, states: Any, tapes: Any, i: int, starter: int) -> int:
     """A and B: what lies on the table goes to the discards, then one card to each live seat, from the starter on."""
     s = states[i]
     r = rules[0]
-    shuffle = r["every_round"] == 1
     for seat in range(r["num_players"]):
         for c in range(s["num_cards"][seat]):
-            face = s["cards"][seat, c]
-            s["discard"][face] += 1
+            s["discard"][s["cards"][seat, c]] += 1
             s["discard_size"] += 1
-            if r["kind"][face] == NIGHT:
-                shuffle = True
             s["cards"][seat, c] = -1
         s["num_cards"][seat] = 0
         s["old"][seat] = 0
         s["last_bid"][seat] = 0
-    for f in range(r["num_faces"]):
-        if s["drawn"][f] > 0:
-            s["discard"][f] += s["drawn"][f]
-            s["discard_size"] += s["drawn"][f]
-            s["drawn"][f] = 0
-            if r["kind"][f] == NIGHT:
-                shuffle = True
-    if shuffle:  # B 4: `night`, drawn or worn; F: every_round
-        for f in range(r["num_faces"]):
+    for f in range(MAX_FACES):
+        s["discard"][f] += s["drawn"][f]
+        s["discard_size"] += s["drawn"][f]
+        s["drawn"][f] = 0
+    # B 4: a `night` among the discards was in play just now, worn or drawn, since it sends all discards back at once.
+    night = r["special"][NIGHT]
+    if r["every_round"] or (night >= 0 and s["discard"][night] > 0):
+        for f in range(MAX_FACES):
             s["pile"][f] = r["count"][f]
             s["discard"][f] = 0
         s["pile_size"] = r["deck_size"]
         s["discard_size"] = 0
-    for f in range(r["num_faces"]):
-        s["start_pile"][f] = s["pile"][f]
     for v in range(6):
         s["used"][v] = 0
     s["phase"], s["starter"], s["seat"], s["direction"] = TURN, starter, starter, 1
@@ -267,7 +270,7 @@ def begin_round(rules: Any, states: Any, i: int, starter: int) -> int:
     s["rng"] = key(key(s["seed"], s["game"]), s["round"])
     seat = starter
     for _ in range(s["live"]):
-        code = give(rules, states, i, seat)
+        code = give(rules, states, tapes, i, seat)
         if code < 0:
             return code
         seat = next_live(rules, states, i, seat, 1)
@@ -275,7 +278,7 @@ def begin_round(rules: Any, states: Any, i: int, starter: int) -> int:
 
 
 @njit()
-def deal(rules: Any, states: Any, i: int, starter: int) -> int:
+def deal(rules: Any, states: Any, tapes: Any, i: int, starter: int) -> int:
     """Starts the next game of table i. ``starter``: first seat, -1 = uniformly random. Returns 0 or draw's code."""
     s = states[i]
     r = rules[0]
@@ -296,10 +299,10 @@ def deal(rules: Any, states: Any, i: int, starter: int) -> int:
         s["discard"][f] = 0
         s["drawn"][f] = 0
     s["pile_size"], s["discard_size"] = r["deck_size"], 0
-    s["live"], s["over"], s["round"] = r["num_players"], 0, 0
+    s["live"], s["over"], s["round"], s["draws"] = r["num_players"], 0, 0, 0
     s["reveal_loser"], s["reveal_winner"], s["reveal_lives"] = -1, -1, 0
     s["reveal_bid"], s["reveal_total"] = 0, 0
-    return begin_round(rules, states, i, first)
+    return begin_round(rules, states, tapes, i, first)
 
 
 @njit()
@@ -309,17 +312,10 @@ def count_cards(rules: Any, cards: Any) -> int:
     total = int64(0)
     for f in range(MAX_FACES):  # a fixed length, so that it is vectorised; specials and unused faces are worth 0
         total += cards[f] * r["value"][f]
-    removed = 0
-    negated = 0
-    doubles = 0
-    for f in range(r["num_numbers"], r["num_faces"]):
-        kind = r["kind"][f]
-        if kind == MAX0:
-            removed = int64(cards[f])
-        elif kind == MAX_MINUS:
-            negated = int64(cards[f])
-        elif kind == X2:
-            doubles = int64(cards[f])
+    special = r["special"]
+    removed = int64(cards[special[MAX0]]) if special[MAX0] >= 0 else 0
+    negated = int64(cards[special[MAX_MINUS]]) if special[MAX_MINUS] >= 0 else 0
+    doubles = int64(cards[special[X2]]) if special[X2] >= 0 else 0
     f = int64(r["num_numbers"]) - 1
     while removed + negated > 0 and f >= 0 and r["value"][f] > 0:  # greens, from the highest
         n = int64(cards[f])
@@ -343,28 +339,27 @@ def pay(states: Any, i: int, rewards: Any, seat: int, amount: float) -> None:
 
 
 @njit()
-def settle(rules: Any, states: Any, i: int, rewards: Any) -> int:
+def settle(rules: Any, states: Any, tapes: Any, i: int, rewards: Any, scratch: Any) -> int:
     """The seat to move has challenged: reveal, count, pay (A "Challenge", B "Count", H), then the next round."""
     s = states[i]
     r = rules[0]
     n = int64(r["num_players"])
-    table = np.zeros(MAX_FACES, np.int32)
-    pending = 0
+    table = scratch[0]
+    for f in range(MAX_FACES):
+        table[f] = 0
     for seat in range(n):
         for c in range(s["num_cards"][seat]):
-            face = s["cards"][seat, c]
-            table[face] += 1
-            if r["kind"][face] == DRAW:
-                pending += 1
+            table[s["cards"][seat, c]] += 1
+    pending = int64(table[r["special"][DRAW]]) if r["special"][DRAW] >= 0 else 0
     while pending > 0:  # B 1: each `?` draws, a drawn one too
-        face = draw(rules, states, i)
+        face = draw(rules, states, tapes, i)
         if face < -1:
             return face
         if face == -1:
             break
         s["drawn"][face] += 1
         table[face] += 1
-        if r["kind"][face] != DRAW:
+        if face != r["special"][DRAW]:
             pending -= 1
     total = count_cards(rules, table)
 
@@ -408,16 +403,14 @@ def settle(rules: Any, states: Any, i: int, rewards: Any) -> int:
         starter = next_live(rules, states, i, loser, 1)
     elif s["out"][loser]:
         starter = next_live(rules, states, i, loser, 1) if r["left_if_out"] else winner
-    return begin_round(rules, states, i, starter)
+    return begin_round(rules, states, tapes, i, starter)
 
 
 @njit()
 def end_game(states: Any, i: int) -> None:
-    """The cards stay on the table, for all to see, until the next deal. Fixed draws do not outlive their game."""
+    """The cards stay on the table, for all to see, until the next deal."""
     states[i]["over"] = 1
     states[i]["phase"] = OVER
-    states[i]["draws_len"] = 0
-    states[i]["draws_pos"] = 0
 
 
 @njit()
@@ -456,7 +449,7 @@ def announce(rules: Any, states: Any, i: int, number: int, kind: int) -> None:
 
 
 @njit()
-def step(rules: Any, states: Any, i: int, action: int, rewards: Any) -> int:
+def step(rules: Any, states: Any, tapes: Any, i: int, action: int, rewards: Any, scratch: Any) -> int:
     """Plays a legal ``action`` of the seat to move; adds what it pays to ``rewards[i]``.
 
     Returns 0, or -2 - face if a fixed draw is not left in the pile (the record is then to be restored).
@@ -486,10 +479,10 @@ def step(rules: Any, states: Any, i: int, action: int, rewards: Any) -> int:
         if s["declared_feather"] >= 0:
             target = int64(s["declared_feather"])
             s["declared_feather"] = -1
-            return give(rules, states, i, target)
+            return give(rules, states, tapes, i, target)
         return 0
     if action == ids[CHALLENGE]:
-        return settle(rules, states, i, rewards)
+        return settle(rules, states, tapes, i, rewards, scratch)
     if action == ids[DOUBLE]:
         s["declared_double"] = 1
         s["used"][DOUBLE] = 1
@@ -528,10 +521,11 @@ def step(rules: Any, states: Any, i: int, action: int, rewards: Any) -> int:
 
 
 @njit()
-def legal_mask(rules: Any, states: Any, i: int, mask: Any) -> None:
-    """Writes the legal actions of the seat to move into ``mask``, int8 (A,). All zero when the game is over."""
+def legal_mask(rules: Any, states: Any, i: int, masks: Any) -> None:
+    """Writes the legal actions of the seat to move into ``masks[i]``, int8 (A,). All zero when the game is over."""
     s = states[i]
     r = rules[0]
+    mask = masks[i]
     mask[:] = 0
     if s["over"]:
         return
@@ -570,15 +564,13 @@ def legal_mask(rules: Any, states: Any, i: int, mask: Any) -> None:
         natural = next_live(rules, states, i, seat, s["direction"])
         for k in range(1, n):
             other = wrap(seat + k, n)
-            if s["out"][other] == 0 and other != natural:
-                mask[ids[NEXT_IS] + k - 1] = 1
+            mask[ids[NEXT_IS] + k - 1] = (s["out"][other] == 0) & (other != natural)
     if s["declared_feather"] >= 0:
         return
     if on[EXTRA_FEATHER] and not used[EXTRA_FEATHER] and s["pile_size"] + s["discard_size"] > 0:
         for k in range(1, n):
             other = wrap(seat + k, n)
-            if s["out"][other] == 0 and s["num_cards"][other] == 1:
-                mask[ids[EXTRA_FEATHER] + k - 1] = 1
+            mask[ids[EXTRA_FEATHER] + k - 1] = s["num_cards"][other] == 1  # who is out wears none
     if on[DOUBLE] and not used[DOUBLE]:
         mask[ids[DOUBLE]] = 1
 
@@ -588,47 +580,47 @@ def legal_mask(rules: Any, states: Any, i: int, mask: Any) -> None:
 
 
 @njit()
-def knowledge(rules: Any, states: Any, i: int, viewer: int, known: Any, deduced: Any, pool: Any) -> int:
-    """What ``viewer`` knows of the cards, by face, int32 (MAX_FACES,) each.
+def unseen(rules: Any, states: Any, i: int, viewer: int, pool: Any) -> int:
+    """Writes what ``viewer``'s hidden cards and the pile are made of into ``pool``, by face, int32 (MAX_FACES,): which
+    of them it wears makes no difference to the sum. Returns how many it wears.
 
-    ``known``: worn by others, for the viewer to see. ``pool``: what its hidden cards and the pile are made of; which
-    of them it wears makes no difference to the sum. ``deduced``: its own card where counting tells it, because it was
-    dealt before the pile ran out in this round; that card is then not in the pool.
-    Returns how many hidden cards come from ``pool``.
+    Its first card is not hidden if it is ``old``, dealt before the pile ran out in this round: counting tells it, as
+    what was in the pile before that deal and is worn by nobody else.
     """
     s = states[i]
-    r = rules[0]
-    hidden = int64(s["num_cards"][viewer])
-    known[:] = 0
     for f in range(MAX_FACES):
         pool[f] = s["pile"][f]
-    for seat in range(r["num_players"]):
-        if seat != viewer:
-            for c in range(s["num_cards"][seat]):
-                known[s["cards"][seat, c]] += 1
-    if s["old"][viewer] == 0:
-        for c in range(hidden):
-            pool[s["cards"][viewer, c]] += 1
-        return hidden
-    # What was in the pile before this deal and is worn by nobody else from that time.
+    for c in range(s["old"][viewer], s["num_cards"][viewer]):
+        pool[s["cards"][viewer, c]] += 1
+    return int64(s["num_cards"][viewer]) - s["old"][viewer]
+
+
+@njit()
+def known_in_play(rules: Any, states: Any, i: int, viewer: int, all_seen: bool, known: Any) -> None:
+    """Writes the cards in play that ``viewer`` sees or can tell by counting into ``known``, int32 (MAX_FACES,)."""
+    s = states[i]
     for f in range(MAX_FACES):
-        deduced[f] = s["start_pile"][f]
-    for seat in range(r["num_players"]):
-        if seat != viewer and s["old"][seat] == 1:
-            deduced[s["cards"][seat, 0]] -= 1
-    for f in range(MAX_FACES):
-        pool[f] = int64(r["count"][f]) - s["discard"][f] - s["drawn"][f] - known[f] - deduced[f]
-    return hidden - 1
+        known[f] = 0
+    for seat in range(rules[0]["num_players"]):
+        told = int64(s["num_cards"][seat]) if seat != viewer or all_seen else int64(s["old"][seat])
+        for c in range(told):
+            known[s["cards"][seat, c]] += 1
+    if s["over"]:  # what `?` drew lies on the table too, and it draws no more
+        for f in range(MAX_FACES):
+            known[f] += s["drawn"][f]
+        if rules[0]["special"][DRAW] >= 0:
+            known[rules[0]["special"][DRAW]] = 0
 
 
 @njit()
 def total_distribution(
-    rules: Any, known: Any, pool: Any, hidden: int, refill: Any, lowest: int, probabilities: Any
+    rules: Any, known: Any, pool: Any, hidden: int, refill: Any, lowest: int, work: Any, weight: Any, probabilities: Any
 ) -> None:
     """Exact distribution of the total: ``probabilities[t - lowest] += P(total = t)``, t clipped to the array.
 
     ``known``: faces in play for sure. ``hidden``: cards in play from ``pool``. ``refill``: the discards, which become
-    the pile if ``pool`` runs out. All int32 (MAX_FACES,).
+    the pile if ``pool`` runs out. All (MAX_FACES,) of an integer type. To work in: ``work``, int (4, MAX_CARDS), and
+    ``weight``, float64 (MAX_CARDS,).
 
     A `?` draws until a card that is none (B 1). So with q `?` in sight, hidden + q cards that are no `?` join the
     known ones, and they are a uniform sample without replacement of those in the pool: which `?` came between them
@@ -636,10 +628,12 @@ def total_distribution(
     """
     r = rules[0]
     faces = int64(r["num_faces"])
-    table = np.zeros(MAX_FACES, np.int32)
-    source = np.zeros(MAX_FACES, np.int32)
+    table, source, chosen, multiple = work[0], work[1], work[2], work[3]
     need = int64(hidden)
     solid = int64(0)
+    for f in range(MAX_FACES):
+        table[f] = 0
+        source[f] = 0
     for f in range(faces):
         table[f] = known[f]
         if r["kind"][f] == DRAW:
@@ -665,10 +659,7 @@ def total_distribution(
         return
 
     # Odometer over non-decreasing face sequences of length `need`; weight[d] is the probability that the multiset
-    # of the first d + 1 cards is drawn first, in any order.
-    chosen = np.zeros(need, np.int64)
-    weight = np.zeros(need, np.float64)
-    multiple = np.zeros(need, np.int64)  # how often chosen[d] stands among chosen[..d]
+    # of the first d + 1 cards is drawn first, in any order; multiple[d], how often chosen[d] stands among chosen[..d].
     depth = 0
     face = 0
     while True:
@@ -708,54 +699,45 @@ def total_distribution(
         depth -= 1
         if depth < 0:
             return
-        face = chosen[depth]
+        face = int64(chosen[depth])
         source[face] += 1
         table[face] -= 1
         face += 1
 
 
 @njit()
-def after_reveal(rules: Any, states: Any, i: int, known: Any) -> None:
-    """The game is over: what `?` drew lies on the table too, and it draws no more."""
-    for f in range(rules[0]["num_faces"]):
-        known[f] = 0 if rules[0]["kind"][f] == DRAW else known[f] + states[i]["drawn"][f]
+def observe(
+    rules: Any, states: Any, i: int, viewer: int, all_seen: bool, scratch: Any, reals: Any, observations: Any
+) -> int:
+    """Writes what ``viewer`` may know into ``observations[i]``, float32 (L,), section by section as in env.layout_of.
 
-
-@njit()
-def observe(rules: Any, states: Any, i: int, viewer: int, all_seen: bool, scratch: Any, out: Any) -> int:
-    """Writes what ``viewer`` may know into ``out``, float32 (L,), section by section as in env.layout_of.
-
-    ``all_seen``: show every card (the global state). ``scratch``: int32 (4, MAX_FACES) to work in, since allocating it
-    here would cost a tenth of the step. Returns the number of floats written.
+    ``all_seen``: show every card (the global state). To work in: ``scratch``, int32 (SCRATCH, MAX_CARDS), and
+    ``reals``, float64 (2, at least MAX_CARDS and the largest number + 1). Returns the number of floats written.
     """
     s = states[i]
     r = rules[0]
     n = int64(r["num_players"])
     faces = int64(r["num_faces"])
     per_bid = r["per_bid"]
+    out = observations[i]
     out[:] = 0.0
     running = s["over"] == 0
-    known, deduced, pool = scratch[0], scratch[1], scratch[2]
-    hidden = knowledge(rules, states, i, viewer, known, deduced, pool)
-    num_hidden = int64(s["num_cards"][viewer])
-    if all_seen or not running:
-        for c in range(num_hidden):
-            face = s["cards"][viewer, c]
-            known[face] += 1
-            out[3 * n + face] += 1.0
-        for f in range(faces):
-            pool[f] = s["pile"][f]
-        hidden = num_hidden = 0
-
+    pool = scratch[4]
+    all_seen = all_seen or not running
     # Sections of one number a seat, own seat first: the names say where they start.
     live_at, lives_at, cards_at = n, 2 * n, 3 * n
     num_cards_at = cards_at + n * faces
     at = num_cards_at + n
-    for f in range(faces):
+    hidden = unseen(rules, states, i, viewer, pool)
+    if all_seen:
+        hidden = 0
+        for f in range(MAX_FACES):
+            pool[f] = s["pile"][f]
+    # Of a fixed length and so vectorised; beyond the faces it writes zeros, where later sections start.
+    for f in range(MAX_FACES):
         out[at + f] = pool[f] * r["per_face"][f]
-    if hidden < num_hidden:
-        for f in range(faces):
-            out[at + faces + f] = deduced[f]
+    if s["old"][viewer] and not all_seen:
+        out[at + faces + s["cards"][viewer, 0]] = 1.0
     at += 2 * faces
     out[at] = s["pile_size"] * r["per_card"]
     out[at + 1] = s["bid"] * per_bid
@@ -790,15 +772,15 @@ def observe(rules: Any, states: Any, i: int, viewer: int, all_seen: bool, scratc
         out[feather_at + wrap(s["declared_feather"] - viewer, n)] = 1.0
     if s["declared_next"] >= 0:
         out[next_at + wrap(s["declared_next"] - viewer, n)] = 1.0
-    for seat in range(n):
-        k = wrap(seat - viewer, n)
+    for k in range(n):
+        seat = wrap(viewer + k, n)
         out[live_at + k] = 1 - s["out"][seat]
         out[lives_at + k] = s["lives"][seat] * r["per_life"]
         out[num_cards_at + k] = s["num_cards"][seat]
         out[last_bid_at + k] = s["last_bid"][seat] * per_bid
-        if k > 0:
+        if k > 0 or all_seen:
             for c in range(s["num_cards"][seat]):
-                out[cards_at + k * faces + s["cards"][seat, c]] += 1.0
+                out[cards_at + k * faces + (s["cards"][seat, c] & 31)] += 1.0  # & 31 as in wrap
 
     width = n + 5
     shown = min(int64(s["history_len"]), HISTORY)
@@ -821,15 +803,11 @@ def observe(rules: Any, states: Any, i: int, viewer: int, all_seen: bool, scratc
 
     if r["odds"]:
         size = int64(r["max_bid"][n])
-        refill = scratch[3]
-        for f in range(faces):
-            if hidden < num_hidden:
-                known[f] += deduced[f]
-            refill[f] = s["discard"][f]
-        if not running:
-            after_reveal(rules, states, i, known)
-        tail = np.zeros(size + 1, np.float64)
-        total_distribution(rules, known, pool, hidden, refill, 0, tail)
+        known = scratch[5]
+        known_in_play(rules, states, i, viewer, all_seen, known)
+        tail = reals[0, : size + 1]
+        tail[:] = 0.0
+        total_distribution(rules, known, pool, hidden, s["discard"], 0, scratch, reals[1], tail)
         left = 0.0
         for b in range(size, 0, -1):
             left += tail[b]
@@ -842,24 +820,16 @@ def observe(rules: Any, states: Any, i: int, viewer: int, all_seen: bool, scratc
 def redeal(rules: Any, states: Any, i: int, viewer: int, seed: Any) -> None:
     """Draws anew, from ``seed``, what ``viewer`` cannot know: its own cards from its pool, and all future chance."""
     s = states[i]
-    known = np.zeros(MAX_FACES, np.int32)
-    deduced = np.zeros(MAX_FACES, np.int32)
-    pool = np.zeros(MAX_FACES, np.int32)
-    hidden = knowledge(rules, states, i, viewer, known, deduced, pool)
-    s["seed"], s["game"], s["draws_len"], s["draws_pos"] = seed, 0, 0, 0
-    s["draws"][:] = 0  # what is left of fixed draws is the true future
+    s["seed"], s["game"] = seed, 0
     s["rng"] = key(key(seed, 0), 0)
     if s["over"]:
         return
-    for f in range(rules[0]["num_faces"]):
-        s["pile"][f] = pool[f]
-    s["pile_size"] += hidden
-    for c in range(s["num_cards"][viewer] - hidden, s["num_cards"][viewer]):
-        left = below(states, i, s["pile_size"])
-        face = 0
-        while left >= s["pile"][face]:
-            left -= int64(s["pile"][face])
-            face += 1
+    # What counting tells it (see unseen) stays.
+    for c in range(s["old"][viewer], s["num_cards"][viewer]):
+        s["pile"][s["cards"][viewer, c]] += 1
+        s["pile_size"] += 1
+    for c in range(s["old"][viewer], s["num_cards"][viewer]):
+        face = pick(s["pile"], below(states, i, s["pile_size"]))
         s["pile"][face] -= 1
         s["pile_size"] -= 1
         s["cards"][viewer, c] = face
@@ -871,109 +841,90 @@ def redeal(rules: Any, states: Any, i: int, viewer: int, seed: Any) -> None:
 
 _rules = types.Array(numba.from_dtype(RULES), 1, "C", readonly=True)
 _states = types.Array(numba.from_dtype(STATE), 1, "C")
+_tapes = types.int8[:, ::1]
 _ints, _mask = types.int64[::1], types.int8[:, ::1]
 _obs, _money, _flags = types.float32[:, ::1], types.float64[:, ::1], types.boolean[::1]
 _probs = types.float64[::1]
 
 
-@njit(types.int64(_rules, _states, _ints, _ints))
-def deal_many(rules: Any, states: Any, starters: Any, failed: Any) -> int:
-    """Starts the next game at each table; ``starters[i]`` -1 = random. On failure: draw's code, table in failed[0]."""
+@njit(allocates=True)
+def workspace(rules: Any) -> Any:
+    """Arrays to work in: int32 (SCRATCH, MAX_CARDS); float64 (2, at least MAX_CARDS and the largest number + 1)."""
+    width = max(MAX_CARDS, int64(rules[0]["max_bid"][rules[0]["num_players"]]) + 1)
+    return np.zeros((SCRATCH, MAX_CARDS), np.int32), np.zeros((2, width), np.float64)
+
+
+@njit(types.int64(_rules, _states, _tapes, _ints))
+def deal_many(rules: Any, states: Any, tapes: Any, starters: Any) -> int:
+    """Starts the next game at each table; ``starters[i]`` -1 = random. Returns 0, or draw's code of the first failure."""
     for i in range(len(states)):
-        code = deal(rules, states, i, starters[i])
+        code = deal(rules, states, tapes, i, starters[i])
         if code < 0:
-            failed[0] = i
             return code
     return 0
-
-
-@njit(types.int64(_rules, _states, types.int64, _money, _mask, types.float32[::1]))
-def play(rules: Any, states: Any, action: Any, rewards: Any, masks: Any, observation: Any) -> int:
-    """The PettingZoo face's step, for the first table alone: plays a legal ``action``, deals no new game, and shows.
-
-    Fills ``masks``, int8 (N + 1, A): by seat, zero but for the one to move, and that one's once more in the last row;
-    ``observation``, float32 (L,), of that seat. Returns the seat, + 16 if anything was paid, + 32 if the game is over;
-    or draw's code below 0, and the record is then to be restored.
-    """
-    rewards[:] = 0.0
-    code = step(rules, states, 0, action, rewards)
-    if code < 0:
-        return code
-    seat = int64(states[0]["seat"])
-    n = int64(rules[0]["num_players"])
-    masks[:n] = 0
-    legal_mask(rules, states, 0, masks[n])
-    masks[seat] = masks[n]
-    observe(rules, states, 0, seat, False, np.zeros((4, MAX_FACES), np.int32), observation)
-    code = seat
-    for payee in range(n):
-        if rewards[0, payee] != 0.0:
-            code |= 16
-    return code | 32 if states[0]["over"] else code
-
-
-@njit(types.void(_rules, _states, _money))
-def forfeit_many(rules: Any, states: Any, rewards: Any) -> None:
-    """The seat to move forfeits, at each table."""
-    rewards[:] = 0.0
-    for i in range(len(states)):
-        forfeit(rules, states, i, rewards)
 
 
 @njit(types.void(_rules, _states, _mask))
 def legal_mask_many(rules: Any, states: Any, masks: Any) -> None:
     """Mask of the seat to move at each table, int8 (T, A)."""
     for i in range(len(states)):
-        legal_mask(rules, states, i, masks[i])
+        legal_mask(rules, states, i, masks)
 
 
 @njit(types.int64(_rules, _states, _ints, types.boolean, _obs))
 def observe_many(rules: Any, states: Any, seats: Any, all_seen: Any, observations: Any) -> int:
     """Observation of ``seats[i]`` at each table. Returns the floats written per table."""
     size = 0
-    scratch = np.zeros((4, MAX_FACES), np.int32)
+    scratch, reals = workspace(rules)
     for i in range(len(states)):
-        size = observe(rules, states, i, seats[i], all_seen, scratch, observations[i])
+        size = observe(rules, states, i, seats[i], all_seen, scratch, reals, observations)
     return size
 
 
-@njit(types.int64(_rules, _states, _ints, types.boolean, _ints, _obs, _mask, _money, _flags))
+@njit(
+    types.int64(_rules, _states, _tapes, _ints, types.boolean, types.boolean, _ints, _obs, _mask, _money, _flags)
+)
 def step_many(
     rules: Any,
     states: Any,
+    tapes: Any,
     actions: Any,
     forfeits: Any,
+    deals: Any,
     seats: Any,
     observations: Any,
     masks: Any,
     rewards: Any,
     done: Any,
 ) -> int:
-    """The batch face's step: plays, deals anew where a game ended, and shows the seat then to move.
+    """Plays at each table, deals anew where a game ended (with ``deals``), and shows the seat then to move.
 
-    ``masks`` holds the masks of the states as they are. Returns -1, or the first table whose action is illegal, or
-    -2 - i if table i has fixed draws waiting, which could fail after others have played: nothing has changed then.
-    With ``forfeits`` an illegal action within range ends the game instead (H).
+    ``masks`` holds the masks of the states as they are. Returns -1, or the first table whose action is illegal:
+    nothing has changed then. With ``forfeits`` an illegal action within range ends the game instead (H). Returns
+    draw's code where a fixed draw could not be made; the records are then to be restored.
     """
     size = masks.shape[1]
     for i in range(len(states)):
-        if states[i]["draws_pos"] < states[i]["draws_len"]:
-            return -2 - i
         if actions[i] < 0 or actions[i] >= size or (masks[i, actions[i]] == 0 and not forfeits):
             return i
-    scratch = np.zeros((4, MAX_FACES), np.int32)
+    scratch, reals = workspace(rules)
     for i in range(len(states)):
-        rewards[i, :] = 0.0
+        for seat in range(rewards.shape[1]):
+            rewards[i, seat] = 0.0
         if masks[i, actions[i]] == 0:
             forfeit(rules, states, i, rewards)
         else:
-            step(rules, states, i, actions[i], rewards)
+            code = step(rules, states, tapes, i, actions[i], rewards, scratch)
+            if code < 0:
+                return code
         done[i] = states[i]["over"] == 1
-        if done[i]:
-            deal(rules, states, i, -1)
+        if done[i] and deals:
+            for place in range(tapes.shape[1]):
+                tapes[i, place] = -1
+            deal(rules, states, tapes, i, -1)
         seats[i] = states[i]["seat"]
-        observe(rules, states, i, seats[i], False, scratch, observations[i])
-        legal_mask(rules, states, i, masks[i])
+        observe(rules, states, i, seats[i], False, scratch, reals, observations)
+        legal_mask(rules, states, i, masks)
     return -1
 
 
@@ -987,21 +938,15 @@ def redeal_many(rules: Any, states: Any, seats: Any, seed: Any) -> None:
 @njit(types.void(_rules, _states, types.int64, types.int64, _probs))
 def seat_distribution(rules: Any, states: Any, viewer: Any, lowest: Any, probabilities: Any) -> None:
     """total_distribution from what ``viewer`` at the first table knows."""
-    known = np.zeros(MAX_FACES, np.int32)
-    deduced = np.zeros(MAX_FACES, np.int32)
-    pool = np.zeros(MAX_FACES, np.int32)
-    refill = np.zeros(MAX_FACES, np.int32)
-    hidden = knowledge(rules, states, 0, viewer, known, deduced, pool)
-    for f in range(rules[0]["num_faces"]):
-        known[f] += deduced[f]
-        refill[f] = states[0]["discard"][f]
-    if states[0]["over"]:
-        known[:] -= deduced
-        for c in range(states[0]["num_cards"][viewer]):
-            known[states[0]["cards"][viewer, c]] += 1
+    scratch, reals = workspace(rules)
+    pool, known = scratch[4], scratch[5]
+    over = states[0]["over"] == 1
+    hidden = unseen(rules, states, 0, viewer, pool)
+    known_in_play(rules, states, 0, viewer, over, known)
+    if over:
         hidden = 0
-        after_reveal(rules, states, 0, known)
-    total_distribution(rules, known, pool, hidden, refill, lowest, probabilities)
+    refill = states[0]["discard"]
+    total_distribution(rules, known, pool, hidden, refill, lowest, scratch, reals[1], probabilities)
 
 
 def check_state(game: Game, states: NDArray[np.void]) -> str | None:
@@ -1019,7 +964,6 @@ def check_state(game: Game, states: NDArray[np.void]) -> str | None:
         "bid": number, "bid_before": number, "refused": number, "last_bid": number, "history_bid": number,
         "reveal_bid": number, "history_kind": (0, len(KINDS) - 1), "lives": (0, game.config.lives),
         "reveal_lives": (0, 2), "num_cards": (0, 2), "cards": (-1, faces - 1), "phase": (0, OVER),
-        "draws_len": (0, MAX_DRAWS), "draws": (0, faces - 1), "start_pile": (0, MAX_CARDS),
     }  # fmt: skip
     for name, (low, high) in bounds.items():
         value = np.asarray(s[name])
@@ -1036,14 +980,11 @@ def check_state(game: Game, states: NDArray[np.void]) -> str | None:
         return "pile_size or discard_size is wrong"
     if any(s["old"][k] and s["num_cards"][k] == 0 for k in range(n)):
         return "old says that a seat wears a card that it does not"
-    old = np.bincount([int(s["cards"][k, 0]) for k in range(n) if s["old"][k]], minlength=MAX_FACES)
     live = int((s["out"][:n] == 0).sum())
     out_of_lives = s["lives"] == 0
     if s["live"] != live or (live < 2 and not s["over"]) or (s["out"] != out_of_lives).any():
         return "live, lives and out contradict each other"
     over = s["over"] == 1
-    if not over and old.any() and (s["start_pile"] != old).any():
-        return "old and start_pile contradict the cards worn"
     if s["direction"] not in (-1, 1) or over != (s["phase"] == OVER) or (not over and s["out"][s["seat"]]):
         return "phase, over, direction and seat contradict each other"
     cap = int(game.rules[0]["max_bid"][live]) if live > 1 else number[1]
@@ -1065,8 +1006,8 @@ def check_state(game: Game, states: NDArray[np.void]) -> str | None:
         return "the seat to move has no legal action"
     if not np.isfinite(s["returns"]).all() or not 1 <= s["round"] <= MAX_ROUNDS:
         return "returns or round is wrong"
-    if s["history_len"] < 0 or not 0 <= s["draws_pos"] <= s["draws_len"]:
-        return "history_len or draws_pos is wrong"
+    if s["history_len"] < 0 or not 0 <= s["draws"] <= game.tape_size:
+        return "history_len or draws is wrong"
     return None
 
 

@@ -73,8 +73,8 @@ def _actions_of(rules: Rules) -> tuple[list[str], dict[str, int]]:
     return names, first
 
 
-def _prepare(game: Game, states: NDArray[np.void], options: Mapping[str, Any]) -> NDArray[np.int64]:
-    """Checks reset's options ``starter`` and ``draws``; the draws go into the records."""
+def _prepare(game: Game, options: Mapping[str, Any], tape: NDArray[np.int8]) -> int:
+    """Checks reset's options ``starter`` and ``draws``; the draws go onto the tape."""
     starter = options.get("starter")
     first = -1 if starter is None else game.check_seat(starter, "options['starter']")
     draws = options.get("draws")
@@ -86,11 +86,10 @@ def _prepare(game: Game, states: NDArray[np.void], options: Mapping[str, Any]) -
     for place, face in enumerate(wanted):
         if face not in faces:
             raise ValueError(f"options['draws'][{place}] is {face!r}; the deck has {', '.join(faces)}")
-    if len(wanted) > engine.MAX_DRAWS:
-        raise ValueError(f"options['draws'] has {len(wanted)} faces; at most {engine.MAX_DRAWS} are allowed")
-    states["draws_len"], states["draws_pos"] = len(wanted), 0
-    states["draws"][:, : len(wanted)] = [faces.index(face) for face in wanted]
-    return np.full(len(states), first, np.int64)
+    if len(wanted) > len(tape):
+        raise ValueError(f"options['draws'] has {len(wanted)} faces; no game of these rules draws more than {len(tape)}")
+    tape[: len(wanted)] = [faces.index(face) for face in wanted]
+    return first
 
 
 def _failure(game: Game, code: int) -> Exception:
@@ -115,12 +114,12 @@ def game(*, odds: bool = False, **rules: Any) -> Game:
         action_names=tuple(names),
         action_id={name: a for a, name in enumerate(names)},
         state_dtype=engine.STATE,
+        tape_size=chosen.max_draws,
+        outcomes=chosen.faces,
         deal=engine.deal_many,
         step=engine.step_many,
-        forfeit=engine.forfeit_many,
         legal_mask=engine.legal_mask_many,
         observe=engine.observe_many,
-        play=engine.play,
         redeal=engine.redeal_many,
         prepare=_prepare,
         failure=_failure,

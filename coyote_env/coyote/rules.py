@@ -257,6 +257,17 @@ class Rules:
         """Cards in the deck."""
         return sum(count for _, count in self.cards)
 
+    @property
+    def max_rounds(self) -> int:
+        """Most rounds of a game: each costs a life, and the last live seat keeps one."""
+        return 1 if self.game_end == "first_loss" else self.num_players * self.lives - 1
+
+    @property
+    def max_draws(self) -> int:
+        """Most cards that a game can draw: in a round no card twice, and none but those worn and a draw for each ``?``."""
+        worn = self.num_players + ("extra_feather" in self.variants)
+        return self.max_rounds * min(self.deck_size, worn + dict(self.cards).get("?", 0))
+
     def total_bounds(self, live: int) -> tuple[int, int]:
         """(least, largest) total that a round with ``live`` live seats can count."""
         if not 2 <= live <= self.num_players:
