@@ -35,6 +35,11 @@ PLAYTHROUGHS: dict[str, dict[str, Any]] = {
     "gigamic-2011_6_classic-36_plain": {
         "edition": "gigamic-2011", "num_players": 6, "deck": "classic-36", "variants": "none", "lives": 1,
     },
+    # So few cards that the pile runs out in the middle of a round, and counting tells what one wears.
+    "gigamic-2011_5_short-deck": {
+        "edition": "gigamic-2011", "num_players": 5, "lives": 1,
+        "deck": {"1": 2, "5": 2, "10": 1, "-5": 1, "?": 1, "x2": 1},
+    },
     "mini_2": {"edition": "mini", "num_players": 2},
     "mini_3": {"edition": "mini", "num_players": 3},
     "mini_2_odds": {"edition": "mini", "num_players": 2, "odds": True, "lives": 2, "game_end": "last_standing"},

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pettingzoo import AECEnv
 
 from .batch import check_illegal_action
-from .game import Game
+from .game import RANDOM, Game
 from .rng import check_seed, table_seeds
 
 Observation = dict[str, NDArray[Any]]
@@ -264,7 +264,7 @@ class GameEnv(AECEnv[str, Observation, int]):
         if np.isinf(numbers).any():
             raise ValueError("state has an infinite reward")
         tape = np.frombuffer(data, np.int8, self.game.tape_size, len(head) + 16 * n).copy()
-        if tape.size and not -1 <= tape.min() <= tape.max() < len(self.game.outcomes):
+        if tape.size and not RANDOM <= tape.min() <= tape.max() < len(self.game.outcomes):
             raise ValueError(f"state has a chance outcome that is not from -1 to {len(self.game.outcomes) - 1}")
         states = np.frombuffer(data, self.game.state_dtype, 1, len(head) + 16 * n + tape.size).copy()
         problem = self.game.check_state(self.game, states)
@@ -294,7 +294,7 @@ class GameEnv(AECEnv[str, Observation, int]):
         self._check_started()
         viewer = np.array([self.game.check_seat(seat, "seat")])
         other = copy.deepcopy(self)
-        other._tapes[:] = -1  # what is fixed is the true future, what was drawn shows what is hidden
+        other._tapes[:] = RANDOM  # what is fixed is the true future, what was drawn shows what is hidden
         self.game.redeal(self.game.rules, other._states, viewer, rng.integers(2**64, dtype=np.uint64))
         if other.agents and not other._states["over"][0]:
             other._show()

@@ -26,6 +26,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 int64 = cast(Callable[[Any], int], np.int64)
 
 _config: Any = numba.config  # its attributes are made at run time
+_jit: Any = numba.njit  # its stubs leave out `_nrt`
 _PACKAGE = Path(__file__).resolve().parent.parent
 
 
@@ -59,7 +60,9 @@ def njit(signature: Any = None, *, allocates: bool = False) -> Callable[[F], F]:
     """Decorator: ``numba.njit`` with our cache; releases the GIL; no fast math, so results do not depend on the CPU.
 
     With a ``signature`` the kernel is compiled (or loaded) at once: a call with other types is then an error instead
-    of a second, slow compilation. Kernels without one are compiled into their callers.
+    of a second, slow compilation. Kernels without one are compiled into their callers. These count no references,
+    which takes a fifth off a batch's step (each row or slice of an array would cost two atomic operations), and can
+    make no arrays; ``allocates`` is for one that must.
     """
 
     def decorate(function: F) -> F:
@@ -69,9 +72,9 @@ def njit(signature: Any = None, *, allocates: bool = False) -> Callable[[F], F]:
         _config.CACHE_DIR = str(_CACHE_DIR)
         try:
             if signature is None:
-                return cast(F, numba.njit(cache=True, nogil=True, _nrt=allocates)(function))
+                return cast(F, _jit(cache=True, nogil=True, _nrt=allocates)(function))
             _announce()
-            return cast(F, numba.njit(signature, cache=True, nogil=True)(function))
+            return cast(F, _jit(signature, cache=True, nogil=True)(function))
         finally:
             _config.CACHE_DIR = before
 

@@ -11,6 +11,10 @@ from numpy.typing import NDArray
 
 from .layout import Layout
 
+# What a tape can say of a chance outcome instead of its number: drawn at random, or do not draw but return STOPPED.
+RANDOM, STOP = -1, -2
+STOPPED = -1000
+
 
 class IllegalAction(ValueError):  # noqa: N818  # the name that PettingZoo users know; DESIGN of the API
     """An action that the rules do not allow now. The message names it, the seat, and up to ten legal ones."""
@@ -39,8 +43,9 @@ class Game:
         state_dtype: the record of one table. Every game's begins with ``seed``, ``game``, ``returns``, ``seat``,
             ``over``, ``out`` (eliminated), which the faces read.
         tape_size: D, the most chance outcomes that one game can have. A tape is the chance of a running game in
-            order, int8 (D,): an entry >= 0 is forced, at -1 the outcome is drawn and then written. Tables that
-            nobody records or fixes have tapes of length 0.
+            order, int8 (D,): an entry >= 0 is forced; at RANDOM the outcome is drawn and then written; at STOP the
+            kernel returns STOPPED, with the record as it is just before the draw. Tables that nobody records or fixes
+            have tapes of length 0.
         outcomes: names of the chance outcomes by the number that stands for them on the tape.
 
     Kernels over arrays of tables (states (T,), structured; tapes int8 (T, D or 0); seats, actions, starters int64
@@ -92,7 +97,7 @@ class Game:
 
     def blank_tapes(self, num_tables: int) -> NDArray[np.int8]:
         """Tapes (T, D) on which nothing is fixed."""
-        return np.full((num_tables, self.tape_size), -1, np.int8)
+        return np.full((num_tables, self.tape_size), RANDOM, np.int8)
 
     def check_seat(self, value: object, name: str) -> int:
         """``value`` as a seat number. Raises ValueError that calls it ``name``."""

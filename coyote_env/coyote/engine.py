@@ -4,6 +4,8 @@ A reader finds each rule here once; letters in comments are the sections of the 
 take ``(rules, states, i, ...)``: a lone record as an argument costs numba four times what an array and an index do.
 Item access (``states[i]["bid"]``) works compiled and with ``NUMBA_DISABLE_JIT=1``; attribute access only compiled.
 
+A constant given to a kernel is written ``int64(1)``: numba compiles a kernel anew for each bare one.
+
 The verbs, the same in every game: ``deal``, ``step``, ``legal_mask``, ``observe``, and their ``*_many`` forms.
 """
 
@@ -17,7 +19,7 @@ from numba import types
 from numpy.typing import NDArray
 
 from ..core.compile import complete, int64, njit
-from ..core.game import Game, record_dtype
+from ..core.game import RANDOM, STOP, STOPPED, Game, record_dtype
 from ..core.rng import below, key
 from .rules import MAX_CARDS, MAX_FACES, MAX_SEATS, SPECIALS, VARIANTS, Rules
 
@@ -167,8 +169,9 @@ def pick(counts: Any, place: int) -> int:
 
 @njit()
 def draw(rules: Any, states: Any, tapes: Any, i: int) -> int:
-    """Draws a card (A: the pile is a multiset). Returns its face, -1 if nothing can be drawn, or -2 - face if the
-    tape demands a face that is not left in the pile."""
+    """Draws a card (A: the pile is a multiset). Returns its face, -1 if nothing can be drawn, -2 - face if the tape
+    demands a face that is not left in the pile, or STOPPED where the tape says so: whoever walks through all
+    chance outcomes finds what can be drawn in ``pile`` then."""
     s = states[i]
     if s["pile_size"] == 0:
         if s["discard_size"] == 0:
@@ -183,9 +186,11 @@ def draw(rules: Any, states: Any, tapes: Any, i: int) -> int:
             if s["num_cards"][seat] > 0:
                 s["old"][seat] = 1
     # The generator moves on for a fixed draw too, so that the draws after the list do not depend on its length.
-    face = pick(s["pile"], below(states, i, s["pile_size"]))
+    face = pick(s["pile"], below(states, i, int64(s["pile_size"])))
     place = int64(s["draws"])
     if place < tapes.shape[1]:
+        if tapes[i, place] == STOP:
+            return STOPPED
         if tapes[i, place] >= 0:
             face = int64(tapes[i, place])
             if s["pile"][face] == 0:
@@ -267,7 +272,7 @@ def begin_round(rules: Any, states: Any, tapes: Any, i: int, starter: int) -> in
     s["round"] += 1
     # The chance of a round is keyed by (seed, game, round): however play went before, the same round deals alike as
     # far as the pile allows.
-    s["rng"] = key(key(s["seed"], s["game"]), s["round"])
+    s["rng"] = key(key(s["seed"], s["game"]), int64(s["round"]))
     seat = starter
     for _ in range(s["live"]):
         code = give(rules, states, tapes, i, seat)
@@ -283,8 +288,9 @@ def deal(rules: Any, states: Any, tapes: Any, i: int, starter: int) -> int:
     s = states[i]
     r = rules[0]
     s["game"] += np.uint64(1)
-    s["rng"] = key(key(s["seed"], s["game"]), 0)
-    first = below(states, i, r["num_players"])  # drawn in any case, from a stream of its own: the cards do not move
+    s["rng"] = key(key(s["seed"], s["game"]), int64(0))
+    # Drawn in any case, from a stream of its own: the cards do not move.
+    first = below(states, i, int64(r["num_players"]))
     if starter >= 0:
         first = starter
     for seat in range(MAX_SEATS):
@@ -501,7 +507,7 @@ def step(rules: Any, states: Any, tapes: Any, i: int, action: int, rewards: Any,
     s["double"] = 0
     if action == ids[IDEM]:
         s["used"][IDEM] = 1
-        announce(rules, states, i, s["bid"], 1)
+        announce(rules, states, i, int64(s["bid"]), int64(1))
         s["seat"] = next_live(rules, states, i, seat, s["direction"])
     elif action == ids[REVERSE]:
         s["used"][REVERSE] = 1
@@ -592,7 +598,7 @@ def unseen(rules: Any, states: Any, i: int, viewer: int, pool: Any) -> int:
         pool[f] = s["pile"][f]
     for c in range(s["old"][viewer], s["num_cards"][viewer]):
         pool[s["cards"][viewer, c]] += 1
-    return int64(s["num_cards"][viewer]) - s["old"][viewer]
+    return int64(s["num_cards"][viewer]) - int64(s["old"][viewer])
 
 
 @njit()
@@ -807,7 +813,7 @@ def observe(
         known_in_play(rules, states, i, viewer, all_seen, known)
         tail = reals[0, : size + 1]
         tail[:] = 0.0
-        total_distribution(rules, known, pool, hidden, s["discard"], 0, scratch, reals[1], tail)
+        total_distribution(rules, known, pool, hidden, s["discard"], int64(0), scratch, reals[1], tail)
         left = 0.0
         for b in range(size, 0, -1):
             left += tail[b]
@@ -821,7 +827,7 @@ def redeal(rules: Any, states: Any, i: int, viewer: int, seed: Any) -> None:
     """Draws anew, from ``seed``, what ``viewer`` cannot know: its own cards from its pool, and all future chance."""
     s = states[i]
     s["seed"], s["game"] = seed, 0
-    s["rng"] = key(key(seed, 0), 0)
+    s["rng"] = key(key(seed, int64(0)), int64(0))
     if s["over"]:
         return
     # What counting tells it (see unseen) stays.
@@ -829,11 +835,11 @@ def redeal(rules: Any, states: Any, i: int, viewer: int, seed: Any) -> None:
         s["pile"][s["cards"][viewer, c]] += 1
         s["pile_size"] += 1
     for c in range(s["old"][viewer], s["num_cards"][viewer]):
-        face = pick(s["pile"], below(states, i, s["pile_size"]))
+        face = pick(s["pile"], below(states, i, int64(s["pile_size"])))
         s["pile"][face] -= 1
         s["pile_size"] -= 1
         s["cards"][viewer, c] = face
-    s["rng"] = key(s["rng"], s["round"])
+    s["rng"] = key(s["rng"], int64(s["round"]))
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -856,7 +862,7 @@ def workspace(rules: Any) -> Any:
 
 @njit(types.int64(_rules, _states, _tapes, _ints))
 def deal_many(rules: Any, states: Any, tapes: Any, starters: Any) -> int:
-    """Starts the next game at each table; ``starters[i]`` -1 = random. Returns 0, or draw's code of the first failure."""
+    """Starts the next game at each table; ``starters[i]`` -1 = random. Returns 0, or draw's code of a failure."""
     for i in range(len(states)):
         code = deal(rules, states, tapes, i, starters[i])
         if code < 0:
@@ -881,9 +887,7 @@ def observe_many(rules: Any, states: Any, seats: Any, all_seen: Any, observation
     return size
 
 
-@njit(
-    types.int64(_rules, _states, _tapes, _ints, types.boolean, types.boolean, _ints, _obs, _mask, _money, _flags)
-)
+@njit(types.int64(_rules, _states, _tapes, _ints, types.boolean, types.boolean, _ints, _obs, _mask, _money, _flags))
 def step_many(
     rules: Any,
     states: Any,
@@ -908,6 +912,7 @@ def step_many(
         if actions[i] < 0 or actions[i] >= size or (masks[i, actions[i]] == 0 and not forfeits):
             return i
     scratch, reals = workspace(rules)
+    no = len(states) < 0  # no constant, as said above
     for i in range(len(states)):
         for seat in range(rewards.shape[1]):
             rewards[i, seat] = 0.0
@@ -920,10 +925,10 @@ def step_many(
         done[i] = states[i]["over"] == 1
         if done[i] and deals:
             for place in range(tapes.shape[1]):
-                tapes[i, place] = -1
-            deal(rules, states, tapes, i, -1)
+                tapes[i, place] = RANDOM
+            deal(rules, states, tapes, i, int64(-1))
         seats[i] = states[i]["seat"]
-        observe(rules, states, i, seats[i], False, scratch, reals, observations)
+        observe(rules, states, i, seats[i], no, scratch, reals, observations)
         legal_mask(rules, states, i, masks)
     return -1
 
@@ -940,12 +945,13 @@ def seat_distribution(rules: Any, states: Any, viewer: Any, lowest: Any, probabi
     """total_distribution from what ``viewer`` at the first table knows."""
     scratch, reals = workspace(rules)
     pool, known = scratch[4], scratch[5]
-    over = states[0]["over"] == 1
-    hidden = unseen(rules, states, 0, viewer, pool)
-    known_in_play(rules, states, 0, viewer, over, known)
+    i = int64(0)
+    over = states[i]["over"] == 1
+    hidden = unseen(rules, states, i, viewer, pool)
+    known_in_play(rules, states, i, viewer, over, known)
     if over:
         hidden = 0
-    refill = states[0]["discard"]
+    refill = states[i]["discard"]
     total_distribution(rules, known, pool, hidden, refill, lowest, scratch, reals[1], probabilities)
 
 

@@ -87,7 +87,7 @@ def _prepare(game: Game, options: Mapping[str, Any], tape: NDArray[np.int8]) -> 
         if face not in faces:
             raise ValueError(f"options['draws'][{place}] is {face!r}; the deck has {', '.join(faces)}")
     if len(wanted) > len(tape):
-        raise ValueError(f"options['draws'] has {len(wanted)} faces; no game of these rules draws more than {len(tape)}")
+        raise ValueError(f"options['draws'] has {len(wanted)} faces; a game of these rules draws at most {len(tape)}")
     tape[: len(wanted)] = [faces.index(face) for face in wanted]
     return first
 

@@ -264,7 +264,7 @@ class Rules:
 
     @property
     def max_draws(self) -> int:
-        """Most cards that a game can draw: in a round no card twice, and none but those worn and a draw for each ``?``."""
+        """Most cards that a game can draw: in a round no card twice, and only to be worn or for a ``?``."""
         worn = self.num_players + ("extra_feather" in self.variants)
         return self.max_rounds * min(self.deck_size, worn + dict(self.cards).get("?", 0))
 
