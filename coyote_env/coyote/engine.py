@@ -28,10 +28,16 @@ from .rules import MAX_CARDS, MAX_FACES, MAX_SEATS, SPECIALS, VARIANTS, Rules
 
 NUMBER, DRAW, MAX0, MAX_MINUS, NIGHT, X2 = range(6)  # what a face does; the last five in the order of SPECIALS
 IDEM, REVERSE, AGAIN, DOUBLE, EXTRA_FEATHER, NEXT_IS = range(6)  # in the order of VARIANTS
-CHALLENGE, BID = 6, 7  # further rows of RULES["action"]
-# Phases: whose decision of which kind is due.
-TURN, AGAIN_NUMBER, REVERSE_NUMBER, AFTER_AGAIN, OVER = range(5)
-PHASES = ("turn", "again_number", "reverse_number", "after_again", "over")
+# Actions that are no variants: further rows of RULES["action"].
+CHALLENGE, PEEK, COYOTE, POINT_ANNOUNCER, POINT_CHALLENGER, DISCARD_OPEN, DISCARD_CLOSED, BID = range(6, 14)
+ACTIONS = (
+    *VARIANTS, "challenge", "peek", "coyote", "point_announcer", "point_challenger", "discard_open", "discard_closed",
+    "bid",
+)  # fmt: skip
+# Phases: whose decision of which kind is due. The last two exist with Peek cards only.
+TURN, AGAIN_NUMBER, REVERSE_NUMBER, AFTER_AGAIN, OVER, POINTING, DISCARD = range(7)
+PHASES = ("turn", "again_number", "reverse_number", "after_again", "over", "pointing", "discard")
+CENTRE, COYOTE_CARD = range(2)  # places of cards that lie face down in the middle
 # How an announcement came about.
 KINDS = ("raise", "idem", "again", "reverse")
 HISTORY = 16  # announcements of the round that an observation shows
@@ -53,13 +59,16 @@ RULES = record_dtype(
         ("after_loser", "u1"),  # starter == "after_loser"
         ("left_if_out", "u1"),  # starter_if_out == "left"
         ("first_loss", "u1"),  # game_end == "first_loss"
+        ("peek", "u1"),  # 1 = lives are Peek cards, and a card lies in the centre
+        ("closed_peeks", "u1"),  # how many of a seat's Peek cards are closed at the start
+        ("trickster", "u1"),  # 1 = pointing and the Coyote card
         ("reward", "u1"),  # WIN, PLACEMENT or ROUND
         ("odds", "u1"),  # 1 = the observation ends with the odds section
         ("value", "i4", (MAX_FACES,)),  # what a number counts; 0 for specials
         ("kind", "i1", (MAX_FACES,)),  # NUMBER, DRAW, ...
         ("count", "u1", (MAX_FACES,)),  # cards of each face in the deck
         ("max_bid", "i2", (MAX_SEATS + 1,)),  # by number of live seats
-        ("action", "i2", (8,)),  # first action id of each variant, CHALLENGE, BID; -1 = no id
+        ("action", "i2", (len(ACTIONS),)),  # first action id of each; -1 = no id
         # Reciprocals, since an observation scales some fifty numbers. Products in float64 round to the same float32.
         ("per_face", "f8", (MAX_FACES,)),  # 1 / count
         ("per_bid", "f8"),  # 1 / max_bid of all seats
@@ -90,7 +99,10 @@ STATE = record_dtype(
         ("lives", "u1", (MAX_SEATS,)),
         ("cards", "i1", (MAX_SEATS, 2)),  # faces worn; -1 = none
         ("num_cards", "u1", (MAX_SEATS,)),
-        ("old", "u1", (MAX_SEATS,)),  # 1 = the first card was dealt before discards became the pile in mid-round
+        ("old", "u1", (MAX_SEATS,)),  # cards worn since before the discards became the pile in mid-round
+        ("open", "u1", (MAX_SEATS,)),  # of the lives, those that are open Peek cards
+        ("peeked", "u1", (MAX_SEATS,)),  # 1 = has seen the centre card in this round
+        ("pointed", "u1", (MAX_SEATS,)),  # at the last pointing: 0 = not, 1 = at the announcer, 2 = at the challenger
         ("last_bid", "i2", (MAX_SEATS,)),  # last number announced this round; 0 = none
         ("live", "u1"),  # seats not eliminated
         # -- the round
@@ -98,6 +110,13 @@ STATE = record_dtype(
         ("starter", "i1"),
         ("direction", "i1"),  # +1 clockwise, -1 after `reverse`
         ("announcer", "i1"),  # of the standing number; -1 = nothing stands
+        ("middle", "i1", (2,)),  # faces of the CENTRE and the COYOTE_CARD; -1 = none
+        ("middle_old", "u1", (2,)),  # 1 = as in `old`
+        ("holder", "i1"),  # seat that holds the Coyote card; -1 = none
+        ("coyote_by", "i1"),  # seat that used it in this round, and so knows the card; -1 = none
+        ("must_raise", "u1"),  # 1 = the seat to move has peeked or used the Coyote card in this turn
+        ("challenger", "i1"),  # from the challenge until the next deal; -1 = none
+        ("owed", "u1"),  # lives that the loser still has to give
         ("waiting", "i1"),  # seat that demanded a number by `again` or `reverse`; -1 = none
         ("double", "u1"),  # 1 = `double` hangs on the standing number
         ("declared_double", "u1"),  # modifiers declared in this turn, before their number
@@ -122,7 +141,7 @@ STATE = record_dtype(
 
 
 def pack(rules: Rules, odds: bool, first_ids: dict[str, int]) -> NDArray[np.void]:
-    """The rules as one read-only record, shape (1,). ``first_ids``: first action id by variant, "challenge", "bid"."""
+    """The rules as one read-only record, shape (1,). ``first_ids``: first id by name of ACTIONS, where there is one."""
     record = np.zeros(1, RULES)
     row = record[0]
     row["num_players"], row["lives"], row["deck_size"] = rules.num_players, rules.lives, rules.deck_size
@@ -133,6 +152,7 @@ def pack(rules: Rules, odds: bool, first_ids: dict[str, int]) -> NDArray[np.void
     row["after_loser"] = rules.starter == "after_loser"
     row["left_if_out"] = rules.starter_if_out == "left"
     row["first_loss"] = rules.game_end == "first_loss"
+    row["peek"], row["closed_peeks"], row["trickster"] = rules.peek, rules.closed_peeks, rules.trickster
     row["reward"] = ("win", "placement", "round").index(rules.reward)
     row["odds"] = odds
     row["special"] = -1
@@ -147,7 +167,7 @@ def pack(rules: Rules, odds: bool, first_ids: dict[str, int]) -> NDArray[np.void
         row["max_bid"][live] = min(rules.max_bid(live), rules.max_bid())
     row["per_face"][: len(rules.faces)] = 1.0 / np.array([count for _, count in rules.cards])
     row["per_bid"], row["per_card"], row["per_life"] = 1 / rules.max_bid(), 1 / rules.deck_size, 1 / rules.lives
-    row["action"] = [first_ids.get(name, -1) for name in (*VARIANTS, "challenge", "bid")]
+    row["action"] = [first_ids.get(name, -1) for name in ACTIONS]
     record.flags.writeable = False
     return record
 
@@ -181,10 +201,12 @@ def draw(rules: Any, states: Any, tapes: Any, i: int) -> int:
             s["discard"][f] = 0
         s["pile_size"] = s["discard_size"]
         s["discard_size"] = 0
-        # What is worn by now came from the pile that has just run out: its wearer can tell it by elimination.
+        # What lies on the table by now came from the pile that has just run out: who does not see it can still tell
+        # it by elimination.
         for seat in range(rules[0]["num_players"]):
-            if s["num_cards"][seat] > 0:
-                s["old"][seat] = 1
+            s["old"][seat] = s["num_cards"][seat]
+        for place in range(2):
+            s["middle_old"][place] = 1 if s["middle"][place] >= 0 else 0
     # The generator moves on for a fixed draw too, so that the draws after the list do not depend on its length.
     face = pick(s["pile"], below(states, i, int64(s["pile_size"])))
     place = int64(s["draws"])
@@ -250,7 +272,14 @@ def begin_round(rules: Any, states: Any, tapes: Any, i: int, starter: int) -> in
             s["cards"][seat, c] = -1
         s["num_cards"][seat] = 0
         s["old"][seat] = 0
+        s["peeked"][seat] = 0
         s["last_bid"][seat] = 0
+    for place in range(2):
+        if s["middle"][place] >= 0:
+            s["discard"][s["middle"][place]] += 1
+            s["discard_size"] += 1
+        s["middle"][place] = -1
+        s["middle_old"][place] = 0
     for f in range(MAX_FACES):
         s["discard"][f] += s["drawn"][f]
         s["discard_size"] += s["drawn"][f]
@@ -269,6 +298,7 @@ def begin_round(rules: Any, states: Any, tapes: Any, i: int, starter: int) -> in
     s["announcer"], s["waiting"], s["double"] = -1, -1, 0
     s["declared_double"], s["declared_feather"], s["declared_next"] = 0, -1, -1
     s["bid"], s["bid_before"], s["refused"], s["history_len"] = 0, 0, 0, 0
+    s["coyote_by"], s["must_raise"], s["challenger"], s["owed"] = -1, 0, -1, 0
     s["round"] += 1
     # The chance of a round is keyed by (seed, game, round): however play went before, the same round deals alike as
     # far as the pile allows.
@@ -279,6 +309,11 @@ def begin_round(rules: Any, states: Any, tapes: Any, i: int, starter: int) -> in
         if code < 0:
             return code
         seat = next_live(rules, states, i, seat, 1)
+    if r["peek"]:  # D: and one face down in the centre
+        face = draw(rules, states, tapes, i)
+        if face < 0:
+            return face
+        s["middle"][CENTRE] = face
     return 0
 
 
@@ -297,6 +332,8 @@ def deal(rules: Any, states: Any, tapes: Any, i: int, starter: int) -> int:
         s["returns"][seat] = 0.0
         s["out"][seat] = 0 if seat < r["num_players"] else 1
         s["lives"][seat] = r["lives"] if seat < r["num_players"] else 0
+        s["open"][seat] = r["lives"] - r["closed_peeks"] if r["peek"] and seat < r["num_players"] else 0
+        s["pointed"][seat] = 0
         s["num_cards"][seat] = 0
         s["cards"][seat, 0] = -1
         s["cards"][seat, 1] = -1
@@ -305,6 +342,7 @@ def deal(rules: Any, states: Any, tapes: Any, i: int, starter: int) -> int:
         s["discard"][f] = 0
         s["drawn"][f] = 0
     s["pile_size"], s["discard_size"] = r["deck_size"], 0
+    s["middle"][CENTRE], s["middle"][COYOTE_CARD], s["holder"] = -1, -1, -1
     s["live"], s["over"], s["round"], s["draws"] = r["num_players"], 0, 0, 0
     s["reveal_loser"], s["reveal_winner"], s["reveal_lives"] = -1, -1, 0
     s["reveal_bid"], s["reveal_total"] = 0, 0
@@ -345,17 +383,44 @@ def pay(states: Any, i: int, rewards: Any, seat: int, amount: float) -> None:
 
 
 @njit()
-def settle(rules: Any, states: Any, tapes: Any, i: int, rewards: Any, scratch: Any) -> int:
-    """The seat to move has challenged: reveal, count, pay (A "Challenge", B "Count", H), then the next round."""
+def next_pointer(rules: Any, states: Any, i: int, seat: int) -> int:
+    """E: the next seat clockwise that has to point, being live and not in the challenge; -1 when all have."""
+    s = states[i]
+    seat = next_live(rules, states, i, seat, int64(1))
+    if seat == s["announcer"]:
+        seat = next_live(rules, states, i, seat, int64(1))
+    return -1 if seat == s["challenger"] else seat
+
+
+@njit()
+def challenge(rules: Any, states: Any, tapes: Any, i: int, rewards: Any, scratch: Any) -> int:
+    """The seat to move challenges. E: before the reveal the others point."""
+    s = states[i]
+    s["challenger"] = s["seat"]
+    if rules[0]["trickster"]:
+        for seat in range(MAX_SEATS):
+            s["pointed"][seat] = 0
+        first = next_pointer(rules, states, i, int64(s["seat"]))
+        if first >= 0:
+            s["phase"], s["seat"] = POINTING, first
+            return 0
+    return reveal(rules, states, tapes, i, rewards, scratch)
+
+
+@njit()
+def reveal(rules: Any, states: Any, tapes: Any, i: int, rewards: Any, scratch: Any) -> int:
+    """All cards are shown and counted (A "Challenge", B "Count"); then the loser pays."""
     s = states[i]
     r = rules[0]
-    n = int64(r["num_players"])
     table = scratch[0]
     for f in range(MAX_FACES):
         table[f] = 0
-    for seat in range(n):
+    for seat in range(r["num_players"]):
         for c in range(s["num_cards"][seat]):
             table[s["cards"][seat, c]] += 1
+    for place in range(2):
+        if s["middle"][place] >= 0:
+            table[s["middle"][place]] += 1
     pending = int64(table[r["special"][DRAW]]) if r["special"][DRAW] >= 0 else 0
     while pending > 0:  # B 1: each `?` draws, a drawn one too
         face = draw(rules, states, tapes, i)
@@ -369,14 +434,54 @@ def settle(rules: Any, states: Any, tapes: Any, i: int, rewards: Any, scratch: A
             pending -= 1
     total = count_cards(rules, table)
 
-    challenger, announcer = int64(s["seat"]), int64(s["announcer"])
+    challenger, announcer = int64(s["challenger"]), int64(s["announcer"])
     loser = challenger if total >= s["bid"] else announcer
     winner = challenger + announcer - loser
     lost = min(1 + int64(s["double"]), int64(s["lives"][loser]))
-    s["lives"][loser] -= lost
     s["reveal_total"], s["reveal_bid"] = total, s["bid"]
     s["reveal_loser"], s["reveal_winner"], s["reveal_lives"] = loser, winner, lost
+    s["owed"] = lost
+    if r["peek"]:
+        if r["trickster"]:  # E: right opens a closed card, wrong closes an open one
+            for seat in range(r["num_players"]):
+                if s["pointed"][seat] > 0:
+                    right = (s["pointed"][seat] == 1) == (winner == announcer)
+                    if right and s["open"][seat] < s["lives"][seat]:
+                        s["open"][seat] += 1
+                    elif not right and s["open"][seat] > 0:
+                        s["open"][seat] -= 1
+        if s["open"][winner] < s["lives"][winner]:  # D: the winner opens a closed card
+            s["open"][winner] += 1
+    return collect(rules, states, tapes, i, rewards)
 
+
+@njit()
+def collect(rules: Any, states: Any, tapes: Any, i: int, rewards: Any) -> int:
+    """The loser gives the lives it owes. D: if they are Peek cards of both kinds and some remain, it chooses."""
+    s = states[i]
+    loser = int64(s["reveal_loser"])
+    owed, lives, opened = int64(s["owed"]), int64(s["lives"][loser]), int64(s["open"][loser])
+    if rules[0]["peek"] and owed > 0:
+        if 0 < opened < lives and owed < lives:
+            s["phase"], s["seat"] = DISCARD, loser
+            return 0
+        if owed == lives:
+            s["open"][loser] = 0
+        elif opened == lives:
+            s["open"][loser] = opened - owed
+    s["lives"][loser] = lives - owed
+    s["owed"] = 0
+    return settle(rules, states, tapes, i, rewards)
+
+
+@njit()
+def settle(rules: Any, states: Any, tapes: Any, i: int, rewards: Any) -> int:
+    """The loser has paid: rewards (H), eliminations, and the next round."""
+    s = states[i]
+    r = rules[0]
+    n = int64(r["num_players"])
+    loser, winner = int64(s["reveal_loser"]), int64(s["reveal_winner"])
+    lost = int64(s["reveal_lives"])
     live = int64(s["live"])
     if r["reward"] == ROUND:
         for seat in range(n):
@@ -400,15 +505,17 @@ def settle(rules: Any, states: Any, tapes: Any, i: int, rewards: Any, scratch: A
         if s["live"] == 1:
             s["over"] = 1
             if r["reward"] != ROUND:
-                pay(states, i, rewards, next_live(rules, states, i, loser, 1), 1.0)
+                pay(states, i, rewards, next_live(rules, states, i, loser, int64(1)), 1.0)
+    if r["trickster"]:  # E: each round's loser takes the Coyote card; from one who is out it goes back to the middle
+        s["holder"] = -1 if s["out"][loser] else loser
     if s["over"]:
         end_game(states, i)
         return 0
     starter = loser
     if r["after_loser"]:
-        starter = next_live(rules, states, i, loser, 1)
+        starter = next_live(rules, states, i, loser, int64(1))
     elif s["out"][loser]:
-        starter = next_live(rules, states, i, loser, 1) if r["left_if_out"] else winner
+        starter = next_live(rules, states, i, loser, int64(1)) if r["left_if_out"] else winner
     return begin_round(rules, states, tapes, i, starter)
 
 
@@ -470,6 +577,7 @@ def step(rules: Any, states: Any, tapes: Any, i: int, action: int, rewards: Any,
         announce(rules, states, i, action - ids[BID] + 1, kind)
         s["double"] = s["declared_double"]
         s["declared_double"] = 0
+        s["must_raise"] = 0
         s["refused"] = 0
         if s["declared_next"] >= 0:
             s["seat"] = s["declared_next"]
@@ -488,7 +596,20 @@ def step(rules: Any, states: Any, tapes: Any, i: int, action: int, rewards: Any,
             return give(rules, states, tapes, i, target)
         return 0
     if action == ids[CHALLENGE]:
-        return settle(rules, states, tapes, i, rewards, scratch)
+        return challenge(rules, states, tapes, i, rewards, scratch)
+    if action == ids[POINT_ANNOUNCER] or action == ids[POINT_CHALLENGER]:
+        s["pointed"][seat] = 1 if action == ids[POINT_ANNOUNCER] else 2
+        following = next_pointer(rules, states, i, seat)
+        if following < 0:
+            return reveal(rules, states, tapes, i, rewards, scratch)
+        s["seat"] = following
+        return 0
+    if action == ids[DISCARD_OPEN] or action == ids[DISCARD_CLOSED]:
+        if action == ids[DISCARD_OPEN]:
+            s["open"][seat] -= 1
+        s["lives"][seat] -= 1
+        s["owed"] -= 1
+        return collect(rules, states, tapes, i, rewards)
     if action == ids[DOUBLE]:
         s["declared_double"] = 1
         s["used"][DOUBLE] = 1
@@ -505,7 +626,18 @@ def step(rules: Any, states: Any, tapes: Any, i: int, action: int, rewards: Any,
         s["double"] = 0
         return 0
     s["double"] = 0
-    if action == ids[IDEM]:
+    if action == ids[PEEK]:
+        s["open"][seat] -= 1
+        s["peeked"][seat] = 1
+        s["must_raise"] = 1
+    elif action == ids[COYOTE]:
+        face = draw(rules, states, tapes, i)
+        if face < 0:
+            return face
+        s["middle"][COYOTE_CARD] = face
+        s["coyote_by"] = seat
+        s["must_raise"] = 1
+    elif action == ids[IDEM]:
         s["used"][IDEM] = 1
         announce(rules, states, i, int64(s["bid"]), int64(1))
         s["seat"] = next_live(rules, states, i, seat, s["direction"])
@@ -543,10 +675,19 @@ def legal_mask(rules: Any, states: Any, i: int, masks: Any) -> None:
     phase = s["phase"]
     bid = int64(s["bid"])
     cap = int64(r["max_bid"][s["live"]])
+    if phase == POINTING:
+        mask[ids[POINT_ANNOUNCER]] = 1
+        mask[ids[POINT_CHALLENGER]] = 1
+        return
+    if phase == DISCARD:
+        mask[ids[DISCARD_OPEN]] = 1
+        mask[ids[DISCARD_CLOSED]] = 1
+        return
     mask[ids[BID] + bid : ids[BID] + max(cap, bid)] = 1
     if s["refused"] > bid:
         mask[ids[BID] + s["refused"] - 1] = 0
     declared = s["declared_double"] == 1 or s["declared_feather"] >= 0 or s["declared_next"] >= 0
+    declared = declared or s["must_raise"] == 1
 
     # Replies. AFTER_AGAIN leaves only the challenge beside a raise; a demanded number leaves none.
     if bid > 0 and not declared and phase in (TURN, AFTER_AGAIN):
@@ -560,6 +701,13 @@ def legal_mask(rules: Any, states: Any, i: int, masks: Any) -> None:
                 # Another number must exist: above bid_before, other than the refused one (after `idem` they are equal).
                 if cap - s["bid_before"] > (1 if bid > s["bid_before"] else 0):
                     mask[ids[AGAIN]] = 1
+
+    # D and E: first in a turn, and a raise must be possible. The opening turn (nothing stands) cannot peek.
+    if r["peek"] and phase == TURN and not declared and bid < cap:
+        if bid > 0 and s["open"][seat] > 0 and s["peeked"][seat] == 0:
+            mask[ids[PEEK]] = 1
+        if s["holder"] == seat and s["coyote_by"] < 0 and s["pile_size"] + s["discard_size"] > 0:
+            mask[ids[COYOTE]] = 1
 
     # Modifiers: only before a number that can be announced, in their fixed order. `again` demands one that exists.
     if bid >= cap and phase != AGAIN_NUMBER:
@@ -586,36 +734,67 @@ def legal_mask(rules: Any, states: Any, i: int, masks: Any) -> None:
 
 
 @njit()
-def unseen(rules: Any, states: Any, i: int, viewer: int, pool: Any) -> int:
-    """Writes what ``viewer``'s hidden cards and the pile are made of into ``pool``, by face, int32 (MAX_FACES,): which
-    of them it wears makes no difference to the sum. Returns how many it wears.
+def sees_middle(states: Any, i: int, viewer: int, place: int) -> bool:
+    """Whether ``viewer`` has looked at the card face down at ``place``, CENTRE or COYOTE_CARD."""
+    s = states[i]
+    return bool(s["peeked"][viewer] == 1 if place == CENTRE else s["coyote_by"] == viewer)
 
-    Its first card is not hidden if it is ``old``, dealt before the pile ran out in this round: counting tells it, as
-    what was in the pile before that deal and is worn by nobody else.
+
+@njit()
+def unseen(rules: Any, states: Any, i: int, viewer: int, all_seen: bool, pool: Any, deduced: Any) -> int:
+    """What the cards can be that ``viewer`` does not see, by face, int32 (MAX_FACES,) each.
+
+    ``pool``: its own hidden cards, those hidden in the middle, and the pile; which of them lies where makes no
+    difference to the sum. ``deduced``: those that counting tells, being dealt before the pile ran out in this round:
+    what was in the pile before that deal and is not seen elsewhere. They are not in the pool.
+    Returns how many hidden cards in play come from ``pool``. ``all_seen``: none is hidden.
     """
     s = states[i]
     for f in range(MAX_FACES):
         pool[f] = s["pile"][f]
-    for c in range(s["old"][viewer], s["num_cards"][viewer]):
-        pool[s["cards"][viewer, c]] += 1
-    return int64(s["num_cards"][viewer]) - int64(s["old"][viewer])
+        deduced[f] = 0
+    if all_seen:
+        return 0
+    hidden = 0
+    for c in range(s["num_cards"][viewer]):
+        if c < s["old"][viewer]:
+            deduced[s["cards"][viewer, c]] += 1
+        else:
+            pool[s["cards"][viewer, c]] += 1
+            hidden += 1
+    if rules[0]["peek"]:
+        for place in range(2):
+            if s["middle"][place] >= 0 and not sees_middle(states, i, viewer, place):
+                if s["middle_old"][place]:
+                    deduced[s["middle"][place]] += 1
+                else:
+                    pool[s["middle"][place]] += 1
+                    hidden += 1
+    return hidden
 
 
 @njit()
 def known_in_play(rules: Any, states: Any, i: int, viewer: int, all_seen: bool, known: Any) -> None:
-    """Writes the cards in play that ``viewer`` sees or can tell by counting into ``known``, int32 (MAX_FACES,)."""
+    """Adds the cards in play that ``viewer`` sees to ``known``, int32 (MAX_FACES,)."""
     s = states[i]
-    for f in range(MAX_FACES):
-        known[f] = 0
     for seat in range(rules[0]["num_players"]):
-        told = int64(s["num_cards"][seat]) if seat != viewer or all_seen else int64(s["old"][seat])
-        for c in range(told):
-            known[s["cards"][seat, c]] += 1
-    if s["over"]:  # what `?` drew lies on the table too, and it draws no more
+        if seat != viewer or all_seen:
+            for c in range(s["num_cards"][seat]):
+                known[s["cards"][seat, c]] += 1
+    for place in range(2):
+        if s["middle"][place] >= 0 and (all_seen or sees_middle(states, i, viewer, place)):
+            known[s["middle"][place]] += 1
+    if is_revealed(states, i):  # what `?` drew lies on the table too, and it draws no more
         for f in range(MAX_FACES):
             known[f] += s["drawn"][f]
         if rules[0]["special"][DRAW] >= 0:
             known[rules[0]["special"][DRAW]] = 0
+
+
+@njit()
+def is_revealed(states: Any, i: int) -> bool:
+    """A: from a reveal until the next deal all cards in play lie open. The end of a game shows them too."""
+    return bool(states[i]["phase"] == OVER or states[i]["phase"] == DISCARD)
 
 
 @njit()
@@ -727,24 +906,20 @@ def observe(
     per_bid = r["per_bid"]
     out = observations[i]
     out[:] = 0.0
-    running = s["over"] == 0
-    pool = scratch[4]
-    all_seen = all_seen or not running
+    pool, known = scratch[4], scratch[5]
+    all_seen = all_seen or is_revealed(states, i)
     # Sections of one number a seat, own seat first: the names say where they start.
     live_at, lives_at, cards_at = n, 2 * n, 3 * n
     num_cards_at = cards_at + n * faces
     at = num_cards_at + n
-    hidden = unseen(rules, states, i, viewer, pool)
-    if all_seen:
-        hidden = 0
-        for f in range(MAX_FACES):
-            pool[f] = s["pile"][f]
-    # Of a fixed length and so vectorised; beyond the faces it writes zeros, where later sections start.
+    hidden = unseen(rules, states, i, viewer, all_seen, pool, known)
+    # Of a fixed length and so vectorised; beyond the faces they write zeros, where later sections start.
     for f in range(MAX_FACES):
         out[at + f] = pool[f] * r["per_face"][f]
-    if s["old"][viewer] and not all_seen:
-        out[at + faces + s["cards"][viewer, 0]] = 1.0
-    at += 2 * faces
+    at += faces
+    for f in range(MAX_FACES):
+        out[at + f] = known[f]
+    at += faces
     out[at] = s["pile_size"] * r["per_card"]
     out[at + 1] = s["bid"] * per_bid
     out[at + 2] = s["bid_before"] * per_bid
@@ -757,7 +932,7 @@ def observe(
     at = waiting_at + n
     out[at] = s["direction"]
     out[at + 1 + s["phase"]] = 1.0
-    at += 6
+    at += 1 + (len(PHASES) if r["peek"] else OVER + 1)
     for v in range(6):
         out[at + v] = s["used"][v]
     at += 6
@@ -768,7 +943,7 @@ def observe(
     out[at] = r["max_bid"][s["live"]] * per_bid
     at += 1
 
-    if running:
+    if s["over"] == 0:
         out[wrap(s["seat"] - viewer, n)] = 1.0
     if s["announcer"] >= 0:
         out[announcer_at + wrap(s["announcer"] - viewer, n)] = 1.0
@@ -807,9 +982,39 @@ def observe(
         out[at + 3 + n] = s["reveal_lives"] / 2
     at += 4 + n
 
+    if r["peek"]:
+        peeked_at = at + n
+        centre_at = at + 2 * n + 1
+        for k in range(n):
+            seat = wrap(viewer + k, n)
+            out[at + k] = s["open"][seat] * r["per_life"]
+            out[peeked_at + k] = s["peeked"][seat]
+        out[centre_at - 1] = s["must_raise"]
+        if s["middle"][CENTRE] >= 0 and (all_seen or sees_middle(states, i, viewer, CENTRE)):
+            out[centre_at + s["middle"][CENTRE]] = 1.0
+        at = centre_at + faces
+    if r["trickster"]:
+        used_at = at + n
+        challenger_at = used_at + n
+        pointed_at = challenger_at + n
+        if s["holder"] >= 0:
+            out[at + wrap(s["holder"] - viewer, n)] = 1.0
+        if s["coyote_by"] >= 0:
+            out[used_at + wrap(s["coyote_by"] - viewer, n)] = 1.0
+        if s["challenger"] >= 0:
+            out[challenger_at + wrap(s["challenger"] - viewer, n)] = 1.0
+        # E: hidden until the reveal; what `pointed` holds at another time is public since the last one.
+        if all_seen or s["phase"] != POINTING:
+            for k in range(n):
+                pointed = s["pointed"][wrap(viewer + k, n)]
+                out[pointed_at + k] = 1.0 if pointed == 1 else -1.0 if pointed == 2 else 0.0
+        at = pointed_at + n
+        if s["middle"][COYOTE_CARD] >= 0 and (all_seen or sees_middle(states, i, viewer, COYOTE_CARD)):
+            out[at + s["middle"][COYOTE_CARD]] = 1.0
+        at += faces
+
     if r["odds"]:
         size = int64(r["max_bid"][n])
-        known = scratch[5]
         known_in_play(rules, states, i, viewer, all_seen, known)
         tail = reals[0, : size + 1]
         tail[:] = 0.0
@@ -823,22 +1028,74 @@ def observe(
 
 
 @njit()
-def redeal(rules: Any, states: Any, i: int, viewer: int, seed: Any) -> None:
-    """Draws anew, from ``seed``, what ``viewer`` cannot know: its own cards from its pool, and all future chance."""
+def hidden_at(states: Any, i: int, viewer: int, place: int) -> int:
+    """0: ``viewer`` sees the card at ``place`` (its own cards, then CENTRE, COYOTE_CARD), or there is none. 1: it does
+    not. 2: it does not, but counting tells it."""
     s = states[i]
+    worn = int64(s["num_cards"][viewer])
+    if place < worn:
+        return 2 if place < s["old"][viewer] else 1
+    place -= worn
+    if s["middle"][place] < 0 or sees_middle(states, i, viewer, place):
+        return 0
+    return 2 if s["middle_old"][place] else 1
+
+
+@njit()
+def card_at(states: Any, i: int, viewer: int, place: int) -> int:
+    """The face at ``place``, as in hidden_at."""
+    worn = int64(states[i]["num_cards"][viewer])
+    return int64(states[i]["cards"][viewer, place]) if place < worn else int64(states[i]["middle"][place - worn])
+
+
+@njit()
+def put_at(states: Any, i: int, viewer: int, place: int, face: int) -> None:
+    """Puts a face at ``place``, as in hidden_at."""
+    worn = int64(states[i]["num_cards"][viewer])
+    if place < worn:
+        states[i]["cards"][viewer, place] = face
+    else:
+        states[i]["middle"][place - worn] = face
+
+
+@njit()
+def redeal(rules: Any, states: Any, i: int, viewer: int, seed: Any) -> None:
+    """Draws anew, from ``seed``, what ``viewer`` cannot know: hidden cards, pointing, and all future chance."""
+    s = states[i]
+    n = int64(rules[0]["num_players"])
     s["seed"], s["game"] = seed, 0
     s["rng"] = key(key(seed, int64(0)), int64(0))
-    if s["over"]:
-        return
-    # What counting tells it (see unseen) stays.
-    for c in range(s["old"][viewer], s["num_cards"][viewer]):
-        s["pile"][s["cards"][viewer, c]] += 1
-        s["pile_size"] += 1
-    for c in range(s["old"][viewer], s["num_cards"][viewer]):
-        face = pick(s["pile"], below(states, i, int64(s["pile_size"])))
-        s["pile"][face] -= 1
-        s["pile_size"] -= 1
-        s["cards"][viewer, c] = face
+    if not is_revealed(states, i):
+        # Its hidden places: its cards, then the middle. Cards from the pool go back and are drawn anew; those that
+        # counting tells (see unseen) are known together only, and change places among themselves.
+        worn = int64(s["num_cards"][viewer])
+        for place in range(worn + 2):
+            if hidden_at(states, i, viewer, place) == 1:
+                s["pile"][card_at(states, i, viewer, place)] += 1
+                s["pile_size"] += 1
+        for place in range(worn + 2):
+            kind = hidden_at(states, i, viewer, place)
+            if kind == 1:
+                face = pick(s["pile"], below(states, i, int64(s["pile_size"])))
+                s["pile"][face] -= 1
+                s["pile_size"] -= 1
+                put_at(states, i, viewer, place, face)
+            elif kind == 2:  # Fisher-Yates
+                before = 0
+                for other in range(place + 1):
+                    before += int64(hidden_at(states, i, viewer, other) == 2)
+                chosen = below(states, i, before)
+                for other in range(place + 1):
+                    if hidden_at(states, i, viewer, other) == 2:
+                        if chosen == 0:
+                            face = card_at(states, i, viewer, place)
+                            put_at(states, i, viewer, place, card_at(states, i, viewer, other))
+                            put_at(states, i, viewer, other, face)
+                        chosen -= 1
+        if s["phase"] == POINTING:  # E: how others have pointed is as hidden
+            for seat in range(n):
+                if seat != viewer and s["pointed"][seat] > 0:
+                    s["pointed"][seat] = 1 + below(states, i, int64(2))
     s["rng"] = key(s["rng"], int64(s["round"]))
 
 
@@ -946,11 +1203,9 @@ def seat_distribution(rules: Any, states: Any, viewer: Any, lowest: Any, probabi
     scratch, reals = workspace(rules)
     pool, known = scratch[4], scratch[5]
     i = int64(0)
-    over = states[i]["over"] == 1
-    hidden = unseen(rules, states, i, viewer, pool)
-    known_in_play(rules, states, i, viewer, over, known)
-    if over:
-        hidden = 0
+    all_seen = is_revealed(states, i)
+    hidden = unseen(rules, states, i, viewer, all_seen, pool, known)
+    known_in_play(rules, states, i, viewer, all_seen, known)
     refill = states[i]["discard"]
     total_distribution(rules, known, pool, hidden, refill, lowest, scratch, reals[1], probabilities)
 
@@ -966,10 +1221,14 @@ def check_state(game: Game, states: NDArray[np.void]) -> str | None:
     bounds = {
         "seat": seat, "starter": seat, "announcer": nobody, "waiting": nobody, "declared_feather": nobody,
         "declared_next": nobody, "reveal_loser": nobody, "reveal_winner": nobody, "history_seat": seat,
-        "over": flag, "out": flag, "old": flag, "used": flag, "double": flag, "declared_double": flag,
+        "over": flag, "out": flag, "old": (0, 2), "used": flag, "double": flag, "declared_double": flag,
         "bid": number, "bid_before": number, "refused": number, "last_bid": number, "history_bid": number,
         "reveal_bid": number, "history_kind": (0, len(KINDS) - 1), "lives": (0, game.config.lives),
-        "reveal_lives": (0, 2), "num_cards": (0, 2), "cards": (-1, faces - 1), "phase": (0, OVER),
+        "reveal_lives": (0, 2), "num_cards": (0, 2), "cards": (-1, faces - 1),
+        "phase": (0, len(PHASES) - 1 if game.config.peek else OVER),
+        "open": (0, game.config.lives), "peeked": flag, "pointed": (0, 2), "middle": (-1, faces - 1),
+        "middle_old": flag, "holder": nobody, "coyote_by": nobody, "must_raise": flag, "challenger": nobody,
+        "owed": (0, 2),
     }  # fmt: skip
     for name, (low, high) in bounds.items():
         value = np.asarray(s[name])
@@ -979,13 +1238,22 @@ def check_state(game: Game, states: NDArray[np.void]) -> str | None:
     worn = [int(face) for k in range(n) for face in s["cards"][k, : s["num_cards"][k]]]
     if -1 in worn:
         return "a seat wears a card that is none"
-    in_play = np.bincount(worn, minlength=MAX_FACES)
+    in_play = np.bincount([*worn, *(int(face) for face in s["middle"] if face >= 0)], minlength=MAX_FACES)
     if (s["pile"].astype(int) + s["discard"] + s["drawn"] + in_play != deck).any():
         return "the cards do not add up to the deck"
     if s["pile_size"] != s["pile"].sum() or s["discard_size"] != s["discard"].sum():
         return "pile_size or discard_size is wrong"
-    if any(s["old"][k] and s["num_cards"][k] == 0 for k in range(n)):
-        return "old says that a seat wears a card that it does not"
+    if (s["old"] > s["num_cards"]).any() or (s["middle_old"] > (s["middle"] >= 0)).any():
+        return "old or middle_old speaks of a card that is not there"
+    if (s["open"] > s["lives"]).any():
+        return "a seat has more open Peek cards than lives"
+    peek, trickster = game.config.peek, game.config.trickster
+    if not peek and (s["open"].any() or s["peeked"].any() or s["must_raise"] or (s["middle"] >= 0).any()):
+        return "there are no Peek cards and no centre card in this game"
+    if not trickster and (s["pointed"].any() or max(s["holder"], s["coyote_by"], s["middle"][COYOTE_CARD]) >= 0):
+        return "there is no pointing and no Coyote card in this game"
+    if (s["coyote_by"] >= 0) != (s["middle"][COYOTE_CARD] >= 0):
+        return "coyote_by and the Coyote card's place in the middle contradict each other"
     live = int((s["out"][:n] == 0).sum())
     out_of_lives = s["lives"] == 0
     if s["live"] != live or (live < 2 and not s["over"]) or (s["out"] != out_of_lives).any():
@@ -996,6 +1264,15 @@ def check_state(game: Game, states: NDArray[np.void]) -> str | None:
     cap = int(game.rules[0]["max_bid"][live]) if live > 1 else number[1]
     if max(s["bid"], s["bid_before"], s["refused"]) > cap and not over:
         return "a number is above the cap of the round"
+    settling = s["phase"] in (POINTING, DISCARD)
+    if settling and (s["challenger"] < 0 or s["announcer"] < 0 or s["challenger"] == s["announcer"]):
+        return "nobody has challenged anybody"
+    if s["phase"] == POINTING and (not trickster or s["seat"] in (s["challenger"], s["announcer"])):
+        return "the seat to move has nothing to point at"
+    if s["phase"] == DISCARD:
+        lives, opened = int(s["lives"][s["seat"]]), int(s["open"][s["seat"]])
+        if s["seat"] != s["reveal_loser"] or not 0 < opened < lives or not 0 < s["owed"] < lives:
+            return "the seat to move has nothing to discard"
     if s["phase"] == AGAIN_NUMBER and (s["waiting"] < 0 or s["refused"] == 0):
         return "nobody waits for the demanded number"
     if s["bid"] > 0 and s["announcer"] < 0 and s["phase"] not in (AGAIN_NUMBER, OVER):

@@ -31,6 +31,11 @@ DECKS: dict[str, dict[str, int]] = {
         **{str(v): 4 for v in range(1, 6)}, "10": 3, "15": 2, "20": 1, "0": 3, "-5": 2, "-10": 1,
         "night": 1, "x2": 1, "max0": 1, "?": 1,
     },
+    # "About 110" cards; the counts of the four animals are not given: assumed.
+    "animals-110": {"1": 28, "2": 28, "4": 27, "6": 27},
+    "peek-17": {
+        "-10": 1, "-5": 1, **{str(v): 1 for v in range(11)}, "15": 1, "20": 1, "?": 1, "max0": 1,
+    },
     "mini-4": {"1": 1, "2": 1, "3": 1, "4": 1},
 }  # fmt: skip
 
@@ -42,16 +47,35 @@ REWARDS = ("win", "placement", "round")
 
 EDITIONS: dict[str, dict[str, Any]] = {
     "gigamic-2011": {
-        "num_players": 4, "deck": "feathers-30", "lives": 3, "variants": VARIANTS, "reshuffle": "when_needed",
-        "starter": "loser", "starter_if_out": "winner", "game_end": "last_standing", "reward": "win",
+        "num_players": 4, "deck": "feathers-30", "lives": 3, "variants": VARIANTS, "peek": False, "trickster": False,
+        "reshuffle": "when_needed", "starter": "loser", "starter_if_out": "winner", "game_end": "last_standing",
+        "reward": "win",
+    },
+    "animals": {
+        "num_players": 4, "deck": "animals-110", "lives": 3, "variants": (), "peek": False, "trickster": False,
+        "reshuffle": "when_needed", "starter": "after_loser", "starter_if_out": "left", "game_end": "last_standing",
+        "reward": "win",
+    },
+    "peek": {
+        "num_players": 4, "deck": "peek-17", "lives": 3, "variants": (), "peek": True, "trickster": False,
+        "reshuffle": "every_round", "starter": "loser", "starter_if_out": "left", "game_end": "last_standing",
+        "reward": "win",
+    },
+    "trickster": {
+        "num_players": 4, "deck": "peek-17", "lives": 3, "variants": (), "peek": True, "trickster": True,
+        "reshuffle": "every_round", "starter": "loser", "starter_if_out": "left", "game_end": "last_standing",
+        "reward": "win",
     },
     # The smallest game that still bluffs; small enough to be solved exactly.
     "mini": {
-        "num_players": 2, "deck": "mini-4", "lives": 1, "variants": (), "reshuffle": "every_round",
-        "starter": "loser", "starter_if_out": "left", "game_end": "first_loss", "reward": "win",
+        "num_players": 2, "deck": "mini-4", "lives": 1, "variants": (), "peek": False, "trickster": False,
+        "reshuffle": "every_round", "starter": "loser", "starter_if_out": "left", "game_end": "first_loss",
+        "reward": "win",
     },
 }  # fmt: skip
-SEATS = {"gigamic-2011": (2, MAX_SEATS), "mini": (2, 3)}
+SEATS = {edition: (2, 3 if edition == "mini" else MAX_SEATS) for edition in EDITIONS}
+# Closed Peek cards at the start (D, E), by `trickster`; a seat with fewer lives has none but closed ones.
+CLOSED_PEEKS = {False: 1, True: 2}
 
 
 def _choice(field: str, value: object, allowed: Iterable[str]) -> str:
@@ -65,6 +89,12 @@ def _integer(field: str, value: object, low: int, high: int) -> int:
     if not hasattr(value, "__index__") or isinstance(value, bool) or not low <= int(value) <= high:
         raise ValueError(f"{field} must be an integer from {low} to {high}, not {value!r}")
     return int(value)
+
+
+def _flag(field: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"{field} must be True or False, not {value!r}")
+    return value
 
 
 def _parse_deck(deck: object) -> tuple[tuple[str, int], ...]:
@@ -164,11 +194,15 @@ class Rules:
     """One table's rules. Fields not given come from the edition. (Letters name sections of this game's page.)
 
     Fields:
-        edition: "gigamic-2011" or "mini".
+        edition: "gigamic-2011", "animals", "peek", "trickster" or "mini".
         num_players: seats, 2..10 (mini: 2 or 3).
         deck: name of a deck, or {face: count}; faces are numbers -99..99 and "?", "max0", "max-", "night", "x2".
         lives: 1..9.
         variants: subset of the six variant actions, "all" or "none".
+        peek: lives are Peek cards, open or closed, and a card lies face down in the centre (D).
+        closed_peeks: how many of the lives are closed Peek cards at the start, 0..lives (default with ``peek``: 1, with
+            ``trickster``: 2, at most ``lives``); 0 without ``peek``.
+        trickster: pointing and the Coyote card (E); needs ``peek``.
         reshuffle: "when_needed" (the pile is empty) or "every_round".
         starter: who starts the next round: "loser", or "after_loser" (the next live seat).
         starter_if_out: who starts if that loser is eliminated: "winner" of the challenge, or "left" (next live seat).
@@ -183,6 +217,9 @@ class Rules:
     deck: str | Mapping[str, int]
     lives: int
     variants: tuple[str, ...]
+    peek: bool
+    closed_peeks: int
+    trickster: bool
     reshuffle: str
     starter: str
     starter_if_out: str
@@ -197,6 +234,9 @@ class Rules:
         deck: str | Mapping[Any, int] | None = None,
         lives: int | None = None,
         variants: str | Iterable[str] | None = None,
+        peek: bool | None = None,
+        closed_peeks: int | None = None,
+        trickster: bool | None = None,
         reshuffle: str | None = None,
         starter: str | None = None,
         starter_if_out: str | None = None,
@@ -208,8 +248,9 @@ class Rules:
             allowed = ", ".join(f.name for f in fields(self))
             raise TypeError(f"unknown argument {next(iter(unknown))!r}; the rules have {allowed}")
         given = {
-            "num_players": num_players, "deck": deck, "lives": lives, "variants": variants, "reshuffle": reshuffle,
-            "starter": starter, "starter_if_out": starter_if_out, "game_end": game_end, "reward": reward,
+            "num_players": num_players, "deck": deck, "lives": lives, "variants": variants, "peek": peek,
+            "trickster": trickster, "reshuffle": reshuffle, "starter": starter, "starter_if_out": starter_if_out,
+            "game_end": game_end, "reward": reward,
         }  # fmt: skip
         _choice("edition", edition, EDITIONS)
         value = EDITIONS[edition] | {name: v for name, v in given.items() if v is not None}
@@ -223,6 +264,13 @@ class Rules:
         put("deck", value["deck"] if isinstance(value["deck"], str) else dict(cards))
         put("lives", _integer("lives", value["lives"], 1, 9))
         put("variants", _parse_variants(value["variants"]))
+        put("peek", _flag("peek", value["peek"]))
+        put("trickster", _flag("trickster", value["trickster"]))
+        if self.trickster and not self.peek:
+            raise ValueError("trickster must be False without peek, not True: it plays with Peek cards")
+        usual = min(CLOSED_PEEKS[self.trickster], self.lives) if self.peek else 0
+        most = self.lives if self.peek else 0  # without Peek cards none can be closed
+        put("closed_peeks", _integer("closed_peeks", usual if closed_peeks is None else closed_peeks, 0, most))
         put("reshuffle", _choice("reshuffle", value["reshuffle"], RESHUFFLES))
         put("starter", _choice("starter", value["starter"], STARTERS))
         put("starter_if_out", _choice("starter_if_out", value["starter_if_out"], STARTERS_IF_OUT))
@@ -230,8 +278,9 @@ class Rules:
         put("reward", _choice("reward", value["reward"], REWARDS))
         put("_cards", cards)
 
-        if self.deck_size < self.num_players:
-            raise ValueError(f"deck has {self.deck_size} cards; {self.num_players} seats need at least as many")
+        if self.deck_size < self.num_players + self.peek:
+            what = f"{self.num_players} seats{' and the centre' if self.peek else ''}"
+            raise ValueError(f"deck has {self.deck_size} cards; {what} need at least {self.num_players + self.peek}")
         for live in range(2, self.num_players + 1):
             if not 1 <= self.max_bid(live) <= MAX_NUMBER:
                 raise ValueError(
@@ -265,15 +314,20 @@ class Rules:
     @property
     def max_draws(self) -> int:
         """Most cards that a game can draw: in a round no card twice, and only to be worn or for a ``?``."""
-        worn = self.num_players + ("extra_feather" in self.variants)
-        return self.max_rounds * min(self.deck_size, worn + dict(self.cards).get("?", 0))
+        return self.max_rounds * min(
+            self.deck_size, self._cards_in_play(self.num_players)[1] + dict(self.cards).get("?", 0)
+        )
+
+    def _cards_in_play(self, live: int) -> tuple[int, int]:
+        """(fewest, most) cards that ``live`` seats can have on the table, without what ``?`` draws."""
+        fewest = live + self.peek
+        return fewest, min(fewest + self.trickster + ("extra_feather" in self.variants), self.deck_size)
 
     def total_bounds(self, live: int) -> tuple[int, int]:
         """(least, largest) total that a round with ``live`` live seats can count."""
         if not 2 <= live <= self.num_players:
             raise ValueError(f"live must be from 2 to {self.num_players}, not {live!r}")
-        extra = "extra_feather" in self.variants
-        return extreme_totals(self.cards, live, min(live + extra, self.deck_size))
+        return extreme_totals(self.cards, *self._cards_in_play(live))
 
     def max_bid(self, live: int | None = None) -> int:
         """Largest legal number with ``live`` live seats (default: all), the largest total there can be (A)."""
