@@ -1,8 +1,8 @@
 """COYOTE in plain Python: the second opinion that the compiled engine is compared with.
 
 Written from the rules alone, to be read beside them: lists, counters and fractions, one clause after another, no
-speed. It imports nothing from `coyote_env`. It plays the feather edition "gigamic-2011", the study game "mini", and
-every house game that the fields of these two can describe. Cards are face names: "7", "-5", "0", "?", "max0", "max-",
+speed. It imports nothing from `coyote_env`. It plays the editions "gigamic-2011", "animals", "peek", "trickster" and
+"mini", and every house game that their fields can describe. Cards are face names: "7", "-5", "0", "?", "max0", "max-",
 "night", "x2". Seats are 0..N-1 clockwise. Money (rewards, probabilities) is in exact fractions.
 
 It trusts its caller for the values of the rules (refusing bad ones is the engine's business) and for nothing else: an
@@ -43,17 +43,66 @@ CLASSIC_36 = {
     "max0": 1,
     "?": 1,
 }
-DECKS = {"feathers-30": FEATHERS_30, "classic-36": CLASSIC_36}
+ANIMALS_110 = {"1": 28, "2": 28, "4": 27, "6": 27}
+PEEK_17 = dict.fromkeys(("-10", "-5", *map(str, range(11)), "15", "20", "?", "max0"), 1)
+DECKS = {"feathers-30": FEATHERS_30, "classic-36": CLASSIC_36, "animals-110": ANIMALS_110, "peek-17": PEEK_17}
 
+# `closed_peeks` says something only where there are Peek cards; an edition without them begins a house game that adds
+# them with all open.
 EDITIONS: dict[str, dict[str, Any]] = {
     "gigamic-2011": {
         "num_players": 4,
         "deck": "feathers-30",
         "lives": 3,
         "variants": "all",
+        "peek": False,
+        "closed_peeks": 0,
+        "trickster": False,
         "reshuffle": "when_needed",
         "starter": "loser",
         "starter_if_out": "winner",
+        "game_end": "last_standing",
+        "reward": "win",
+    },
+    "animals": {
+        "num_players": 4,
+        "deck": "animals-110",
+        "lives": 3,
+        "variants": "none",
+        "peek": False,
+        "closed_peeks": 0,
+        "trickster": False,
+        "reshuffle": "when_needed",
+        "starter": "after_loser",
+        "starter_if_out": "left",
+        "game_end": "last_standing",
+        "reward": "win",
+    },
+    "peek": {
+        "num_players": 4,
+        "deck": "peek-17",
+        "lives": 3,
+        "variants": "none",
+        "peek": True,
+        "closed_peeks": 1,
+        "trickster": False,
+        "reshuffle": "every_round",
+        "starter": "loser",
+        "starter_if_out": "left",
+        "game_end": "last_standing",
+        "reward": "win",
+    },
+    "trickster": {
+        "num_players": 4,
+        "deck": "peek-17",
+        "lives": 3,
+        "variants": "none",
+        "peek": True,
+        "closed_peeks": 2,
+        "trickster": True,
+        "reshuffle": "every_round",
+        "starter": "loser",
+        "starter_if_out": "left",
         "game_end": "last_standing",
         "reward": "win",
     },
@@ -62,6 +111,9 @@ EDITIONS: dict[str, dict[str, Any]] = {
         "deck": {"1": 1, "2": 1, "3": 1, "4": 1},
         "lives": 1,
         "variants": "none",
+        "peek": False,
+        "closed_peeks": 0,
+        "trickster": False,
         "reshuffle": "every_round",
         "starter": "loser",
         "starter_if_out": "left",
@@ -193,11 +245,15 @@ def max_bid_brute_force(rules: dict[str, Any], live: int) -> int:
 
 
 def _cards_given_out(rules: dict[str, Any], live: int) -> list[int]:
-    """How many cards the seats can wear at a reveal: one each, and one more by `extra_feather`."""
-    amounts = [live]
-    if "extra_feather" in rules["variants"] and sum(rules["deck"].values()) > live:
-        amounts.append(live + 1)
-    return amounts
+    """How many cards can be in play at a reveal, before `?` draws.
+
+    One for each seat, with `peek` one in the centre. `extra_feather` and the Coyote card can add one each, where the
+    deck has a card left for them. (The Coyote card counts as possible wherever there is one, also in games that end
+    before anybody can hold it.)
+    """
+    dealt = live + rules["peek"]
+    extra = ("extra_feather" in rules["variants"]) + rules["trickster"]
+    return [dealt + more for more in range(extra + 1) if more == 0 or dealt + more <= sum(rules["deck"].values())]
 
 
 def _sub_multisets(cards: Counter[str], size: int) -> Iterator[tuple[str, ...]]:
@@ -238,35 +294,58 @@ class ReferenceGame:
 
     To be read at any time:
       seat        the seat to move
-      phase       "turn", "again_number" and "reverse_number" (a number is demanded), "after_again", "over"
-      lives       list, one a seat
+      phase       "turn", "again_number" and "reverse_number" (a number is demanded), "after_again", "pointing" (who
+                  will win the challenge?), "discard" (which Peek card?), "over"
+      must_raise  in phase "turn": the seat to move has peeked or used the Coyote card in this turn, and must announce
+      lives       list, one a seat; with Peek cards how many it has, open or closed
+      open_peeks, closed_peeks   lists, one a seat: its Peek cards (0 without `peek`)
       worn        list of lists of faces, one a seat
       fresh       like worn: was the card dealt after the pile had run out in this round?
       reshuffled  whether the pile ran out in this round
+      centre      the face dealt to the centre, None without `peek`
+      peeked      set of seats that have seen it in this round
+      coyote_holder   who holds the Coyote card in this round, None while it lies in the middle
+      coyote_card     the face that it has put into the centre in this round, None for none
       pile        Counter of faces
       discards    Counter of faces
-      drawn       what `?` drew at the reveal of a game that is over (else empty)
+      revealed    whether all cards in play lie open: while the loser of a challenge chooses, and when it ended the game
+      drawn       what `?` drew at that reveal (else empty)
+      draws       of this round: (place, face) of all cards drawn before the reveal, in order; a place is a seat,
+                  "centre" or "coyote"
+      first_pile, first_discards   what pile and discards were before the deal of this round
       bid         the standing number, 0 for none; while `again` waits, what stood before the refused one
       before      the number that stood before it
       refused     the number refused by `again` while another is awaited, else 0
       announcer   whose the standing number is, None for none
       waiting     the seat that demanded a number by `again` or `reverse`, until it is given; else None
-      double      whether a challenge now costs two lives
+      double      whether a challenge now (while it is being settled: this one) costs two lives
       declared    dict: what the seat to move has declared for its number (double, extra_feather, next_is)
       used        set of variants used in this round
       direction   +1 clockwise, -1
       history     of this round: (seat, number, how it came about: "raise", "idem", "again" or "reverse")
-      reveal      the last one: dict(total, number, loser, winner, lives, cards, drawn), None for none
+      challenger  who has made the challenge that is being settled, else None
+      pointed     who points at whom in it: seat -> "announcer" or "challenger". Nobody may see it before the reveal
+      owed        how many lives the loser still has to give while it chooses, else 0
+      reveal      the last one: dict(total, number, loser, winner, lives, cards, centre, coyote_card, drawn, pointed),
+                  None for none; `lives` is what the challenge costs, also while part of it is still owed
       returns     list of fractions, paid so far
       eliminated  seats in the order in which they went out
     """
 
     seat: int
     phase: str
+    must_raise: bool
     worn: list[list[str]]
     fresh: list[list[bool]]
     reshuffled: bool
+    centre: str | None
+    peeked: set[int]
+    coyote_card: str | None
+    revealed: bool
     drawn: list[str]
+    draws: list[tuple[int | str, str]]
+    first_pile: Counter[str]
+    first_discards: Counter[str]
     bid: int
     before: int
     refused: int
@@ -277,6 +356,9 @@ class ReferenceGame:
     used: set[str]
     direction: int
     history: list[tuple[int, int, str]]
+    challenger: int | None
+    pointed: dict[int, str]
+    owed: int
 
     def __init__(self, rules: dict[str, Any], next_face: Callable[[Counter[str]], str], starter: int) -> None:
         self.rules = rules
@@ -287,6 +369,9 @@ class ReferenceGame:
         highest_id = max_bid(rules, self.num_seats)
         self.caps = {live: min(max_bid(rules, live), highest_id) for live in range(2, self.num_seats + 1)}
         self.lives = [rules["lives"]] * self.num_seats
+        self.closed_peeks = [rules["closed_peeks"] if rules["peek"] else 0] * self.num_seats
+        self.open_peeks = [rules["lives"] - rules["closed_peeks"] if rules["peek"] else 0] * self.num_seats
+        self.coyote_holder: int | None = None
         self.pile = Counter(rules["deck"])
         self.discards: Counter[str] = Counter()
         self.returns = [Fraction(0)] * self.num_seats
@@ -319,13 +404,18 @@ class ReferenceGame:
         """Names of the legal actions of the seat to move."""
         if self.over:
             return []
+        if self.phase == "pointing":
+            return ["point_announcer", "point_challenger"]
+        if self.phase == "discard":
+            return ["discard_open", "discard_closed"]
         names: list[str] = []
         me, numbers = self.seat, self.numbers()
         nothing_declared = not self.declared
+        turn_begins = nothing_declared and not self.must_raise
 
         # Answers other than a number. A number that is demanded ("again_number", "reverse_number") leaves none; after
         # a refusal the refusing seat may raise or challenge.
-        if self.announcer is not None and nothing_declared:
+        if self.announcer is not None and turn_begins:
             if self.phase in ("turn", "after_again"):
                 names.append("challenge")
             if self.phase == "turn":
@@ -337,15 +427,23 @@ class ReferenceGame:
                 if self._free("again") and others:
                     names.append("again")
 
+        # Looking at the centre card, and adding one to it: at the beginning of a turn in which nothing was demanded of
+        # the seat, and only where a number can follow.
+        if self.phase == "turn" and turn_begins and numbers:
+            opening = self.announcer is None
+            if self.rules["peek"] and not opening and self.open_peeks[me] > 0 and me not in self.peeked:
+                names.append("peek")
+            if me == self.coyote_holder and self.coyote_card is None and self._something_to_draw():
+                names.append("coyote")
+
         # Modifiers, in their fixed order; each only where a number can follow.
         if numbers:
             if self._free("double") and nothing_declared:
                 names.append("double")
             if self._free("extra_feather") and not {"extra_feather", "next_is"} & set(self.declared):
-                something_to_draw = sum(self.pile.values()) + sum(self.discards.values()) > 0
                 for k in range(1, self.num_seats):
                     target = (me + k) % self.num_seats
-                    if self.lives[target] > 0 and len(self.worn[target]) == 1 and something_to_draw:
+                    if self.lives[target] > 0 and len(self.worn[target]) == 1 and self._something_to_draw():
                         names.append(f"extra_feather+{k}")
             if self._free("next_is") and "next_is" not in self.declared and self.phase != "again_number":
                 for k in range(1, self.num_seats):
@@ -359,6 +457,14 @@ class ReferenceGame:
     def _free(self, variant: str) -> bool:
         return variant in self.rules["variants"] and variant not in self.used
 
+    def _something_to_draw(self) -> bool:
+        return sum(self.pile.values()) + sum(self.discards.values()) > 0
+
+    def in_play(self) -> list[str]:
+        """All cards that count: worn, in the centre, added by the Coyote card."""
+        cards = [card for cards in self.worn for card in cards]
+        return cards + [card for card in (self.centre, self.coyote_card) if card is not None]
+
     # --- moves
 
     def step(self, action: str) -> dict[int, Fraction]:
@@ -368,8 +474,10 @@ class ReferenceGame:
         """
         if action not in self.legal():
             raise IllegalActionError(f"{action} of seat {self.seat}; legal: {self.legal()}")
-        if action != "challenge" and "extra_feather" not in self.declared:
-            return self._play(action)  # draws nothing
+        # A reveal can be in the step of the challenge or of the last pointing, and a deal in that of the last discard.
+        can_draw = action in ("challenge", "coyote") or self.phase in ("pointing", "discard")
+        if not can_draw and "extra_feather" not in self.declared:
+            return self._play(action)
         before = {name: copy.deepcopy(value) for name, value in vars(self).items() if name not in ("rules", "caps")}
         try:
             return self._play(action)
@@ -382,6 +490,10 @@ class ReferenceGame:
         name, _, argument = action.partition("+")
         if name == "challenge":
             return self._challenge()
+        if self.phase == "pointing":
+            return self._point(name)
+        if self.phase == "discard":
+            return self._discard(name)
         if name in VARIANTS:
             self.used.add(name)
         self.double = False  # any decision but a challenge ends it
@@ -403,6 +515,13 @@ class ReferenceGame:
             self.seat = self.announcer
             # The number falls: what stood before it stands again, and nobody may be challenged for that.
             self.refused, self.bid, self.announcer = self.bid, self.before, None
+        elif name == "peek":
+            self._close_peek(me)
+            self.peeked.add(me)
+            self.must_raise = True
+        elif name == "coyote":
+            self._give("coyote")
+            self.must_raise = True
         elif name == "double":
             self.declared["double"] = True
         elif name in ("extra_feather", "next_is"):
@@ -426,38 +545,118 @@ class ReferenceGame:
         else:
             self.seat = self.declared.get("next_is", self.neighbour(me, self.direction))
             self.phase = "turn"
+        self.must_raise = False
         self.waiting = None
         self.refused = 0
         self.declared = {}
 
+    def _open_peek(self, seat: int) -> None:
+        """Turns a closed Peek card of the seat open, if it has one."""
+        if self.closed_peeks[seat] > 0:
+            self.closed_peeks[seat] -= 1
+            self.open_peeks[seat] += 1
+
+    def _close_peek(self, seat: int) -> None:
+        """Closes an open Peek card of the seat, if it has one."""
+        if self.open_peeks[seat] > 0:
+            self.open_peeks[seat] -= 1
+            self.closed_peeks[seat] += 1
+
+    # --- the end of a round: challenge, pointing, reveal, discard
+
     def _challenge(self) -> dict[int, Fraction]:
-        challenger, announcer = self.seat, self.announcer
+        self.challenger = self.seat
+        return self._next_pointing_or_reveal()
+
+    def _point(self, name: str) -> dict[int, Fraction]:
+        self.pointed[self.seat] = name.removeprefix("point_")
+        return self._next_pointing_or_reveal()
+
+    def _next_pointing_or_reveal(self) -> dict[int, Fraction]:
+        """Every live seat outside the challenge points, clockwise from the challenger; then all is revealed."""
+        assert self.challenger is not None
+        if self.rules["trickster"]:
+            seat = self.neighbour(self.challenger, 1)
+            while seat != self.challenger:
+                if seat != self.announcer and seat not in self.pointed:
+                    self.seat, self.phase = seat, "pointing"
+                    return {}
+                seat = self.neighbour(seat, 1)
+        return self._reveal()
+
+    def _reveal(self) -> dict[int, Fraction]:
+        challenger, announcer = self.challenger, self.announcer
+        assert challenger is not None
         assert announcer is not None
-        cards = [card for cards in self.worn for card in cards]
-        total, drawn, night = count(cards, self._draw)
+        total, self.drawn, _ = count(self.in_play(), self._draw)
+        self.revealed = True
         loser, winner = (challenger, announcer) if total >= self.bid else (announcer, challenger)
-        in_round = self.live()
-        paid = min(self.lives[loser], 2 if self.double else 1)
-        self.lives[loser] -= paid
-        if self.lives[loser] == 0:
-            self.eliminated.append(loser)
+        self.owed = min(self.lives[loser], 2 if self.double else 1)
         self.reveal = {
             "total": total,
             "number": self.bid,
             "loser": loser,
             "winner": winner,
-            "lives": paid,
+            "lives": self.owed,
             "cards": [list(cards) for cards in self.worn],
-            "drawn": drawn,
+            "centre": self.centre,
+            "coyote_card": self.coyote_card,
+            "drawn": self.drawn,
+            "pointed": dict(self.pointed),
         }
+        for seat, pointed_at in self.pointed.items():
+            if winner == (announcer if pointed_at == "announcer" else challenger):
+                self._open_peek(seat)
+            else:
+                self._close_peek(seat)
+        self._open_peek(winner)
+        return self._next_discard_or_settle()
+
+    def _discard(self, name: str) -> dict[int, Fraction]:
+        peeks = self.open_peeks if name == "discard_open" else self.closed_peeks
+        peeks[self.seat] -= 1
+        self.lives[self.seat] -= 1
+        self.owed -= 1
+        return self._next_discard_or_settle()
+
+    def _next_discard_or_settle(self) -> dict[int, Fraction]:
+        """Asks the loser which Peek card it gives, where that makes a difference; else takes what it owes.
+
+        Nothing is left to choose when it has one kind only, or must give all it has. So a seat that is eliminated is
+        never asked: it goes out in the step of the reveal.
+        """
+        assert self.reveal is not None
+        loser = self.reveal["loser"]
+        if self.open_peeks[loser] and self.closed_peeks[loser] and 0 < self.owed < self.lives[loser]:
+            self.seat, self.phase = loser, "discard"
+            return {}
+        self.lives[loser] -= self.owed
+        if self.lives[loser] == 0:
+            self.open_peeks[loser] = self.closed_peeks[loser] = 0
+        elif self.open_peeks[loser]:
+            self.open_peeks[loser] -= self.owed
+        elif self.closed_peeks[loser]:
+            self.closed_peeks[loser] -= self.owed
+        self.owed = 0
+        return self._settle()
+
+    def _settle(self) -> dict[int, Fraction]:
+        """The lives are paid: who is out, rewards, who takes the Coyote card; the next deal or the end."""
+        assert self.reveal is not None
+        loser, winner = self.reveal["loser"], self.reveal["winner"]
+        out = self.lives[loser] == 0
+        if out:
+            self.eliminated.append(loser)
+        if self.rules["trickster"]:
+            self.coyote_holder = None if out else loser
         self.over = self.rules["game_end"] == "first_loss" or len(self.live()) == 1
-        rewards = self._pay(loser, paid, in_round)
+        rewards = self._pay(loser, self.reveal["lives"])
         if self.over:
             self.phase = "over"
-            self.drawn = drawn
             return rewards
-        self.discards += Counter(cards + drawn)
-        if night or self.rules["reshuffle"] == "every_round":
+        cards = self.in_play() + self.drawn
+        self.discards += Counter(cards)
+        if "night" in cards or self.rules["reshuffle"] == "every_round":
             self.pile, self.discards = self.pile + self.discards, Counter()
         self._deal(self._next_starter(loser, winner))
         return rewards
@@ -471,9 +670,9 @@ class ReferenceGame:
             return winner
         return self.neighbour(loser, 1)
 
-    def _pay(self, loser: int, paid: int, in_round: list[int]) -> dict[int, Fraction]:
+    def _pay(self, loser: int, paid: int) -> dict[int, Fraction]:
         seats = self.num_seats
-        others = [seat for seat in in_round if seat != loser]
+        others = [seat for seat in self.live() if seat != loser]  # all others that were in the round are still live
         rewards: dict[int, Fraction] = {}
         if self.rules["reward"] == "round":
             rewards[loser] = Fraction(-paid)
@@ -515,7 +714,13 @@ class ReferenceGame:
         self.worn = [[] for _ in range(self.num_seats)]
         self.fresh = [[] for _ in range(self.num_seats)]
         self.reshuffled = False
+        self.centre = None
+        self.peeked = set()
+        self.coyote_card = None
+        self.revealed = False
         self.drawn = []
+        self.draws = []
+        self.first_pile, self.first_discards = +self.pile, +self.discards
         self.bid = self.before = self.refused = 0
         self.announcer = None
         self.waiting = None
@@ -524,18 +729,33 @@ class ReferenceGame:
         self.used = set()
         self.history = []
         self.direction = 1
+        self.challenger = None
+        self.pointed = {}
+        self.owed = 0
         self.phase = "turn"
+        self.must_raise = False
         self.seat = starter
         for k in range(self.num_seats):
             seat = (starter + k) % self.num_seats
             if self.lives[seat] > 0:
                 self._give(seat)
+        if self.rules["peek"]:
+            self._give("centre")
 
-    def _give(self, seat: int) -> None:
+    def _give(self, place: int | str) -> None:
+        """Draws a card for a seat, for the centre, or for the Coyote card."""
         card = self._draw()
-        if card is not None:
-            self.worn[seat].append(card)
-            self.fresh[seat].append(self.reshuffled)
+        if card is None:
+            return
+        self.draws.append((place, card))
+        if place == "centre":
+            self.centre = card
+        elif place == "coyote":
+            self.coyote_card = card
+        else:
+            assert isinstance(place, int)
+            self.worn[place].append(card)
+            self.fresh[place].append(self.reshuffled)
 
     def _draw(self) -> str | None:
         if not +self.pile and +self.discards:
@@ -577,40 +797,56 @@ def at_random(rng: random.Random) -> Callable[[Counter[str]], str]:
 def total_distribution(game: ReferenceGame, seat: int) -> dict[int, Fraction]:
     """P(total) at a challenge made now, by trying everything that `seat` cannot see.
 
-    It sees the cards of all others and the discards. What it does not see, its own cards and the pile, is the rest of
-    the deck in random order - but for one thing: when the pile ran out in this round and the discards became the new
-    pile, what `seat` had been dealt before was all that it could not see at that moment. It knows those cards.
+    Before the deal everybody knew the pile and the discards of that moment: all cards of earlier rounds were shown. So
+    the round is drawn again in every way in which the cards that `seat` sees come to where it sees them. A way counts
+    with its chance, as part of the chance of all ways.
+
+    This holds also when the pile ran out in the round: cards drawn before that are all that the pile then had, cards
+    drawn after it come from the discards. What was hidden from `seat` before that moment is then the same cards in
+    every way. Of one card it knows the face, of several (its own, the centre card) only which they are together; as
+    they all count, the total does not depend on which is where.
     """
-    known: list[str] = []
-    hidden = 0
-    for card, fresh in zip(game.worn[seat], game.fresh[seat], strict=True):
-        if game.reshuffled and not fresh:
-            known.append(card)
-        else:
-            hidden += 1
-    seen = known + [card for other, cards in enumerate(game.worn) if other != seat for card in cards]
-    unseen = Counter(game.rules["deck"])
-    unseen.subtract(seen)
-    unseen.subtract(game.discards)
-    assert min(unseen.values()) >= 0
-    chances: Counter[int] = Counter()
-    for mine, pile, chance in ordered_draws(hidden, +unseen):
-        cards = seen + list(mine)
-        for drawn, later in reveal_draws(cards.count("?"), pile, +game.discards):
-            chances[total_of([*cards, *drawn])] += chance * later  # type: ignore[assignment]
-    return {total: Fraction(chance) for total, chance in chances.items()}
+    if game.revealed:
+        assert game.reveal is not None
+        return {game.reveal["total"]: Fraction(1)}
+    seen = [card if sees(game, seat, place) else None for place, card in game.draws]
+    chances: dict[int, Fraction] = {}
+    for cards, pile, discards, chance in draws_again(seen, game.first_pile, game.first_discards):
+        for drawn, later in reveal_draws(cards.count("?"), pile, discards):
+            total = total_of([*cards, *drawn])
+            chances[total] = chances.get(total, Fraction(0)) + chance * later
+    all_ways = sum(chances.values())
+    return {total: chance / all_ways for total, chance in chances.items()}
 
 
-def ordered_draws(amount: int, cards: Counter[str]) -> Iterator[tuple[tuple[str, ...], Counter[str], Fraction]]:
-    """Each way to draw `amount` cards one after another: the cards, what is left, the chance."""
-    if amount == 0:
-        yield (), cards, Fraction(1)
+def sees(game: ReferenceGame, seat: int, place: int | str) -> bool:
+    """Whether `seat` knows the card at that place before the reveal."""
+    if place == "centre":
+        return seat in game.peeked
+    if place == "coyote":
+        return seat == game.coyote_holder
+    return seat != place
+
+
+def draws_again(
+    seen: list[str | None], pile: Counter[str], discards: Counter[str]
+) -> Iterator[tuple[tuple[str, ...], Counter[str], Counter[str], Fraction]]:
+    """Each way to draw cards one after another so that those that are seen (not None) come where they are.
+
+    Yields the cards, what is left of pile and discards, and the chance.
+    """
+    if not seen:
+        yield (), pile, discards, Fraction(1)
         return
-    size = sum(cards.values())
-    for face in sorted(cards):
-        first = Fraction(cards[face], size)
-        for rest, left, chance in ordered_draws(amount - 1, cards - Counter([face])):
-            yield (face, *rest), left, first * chance
+    if not pile:
+        pile, discards = discards, Counter()
+    size = sum(pile.values())
+    for face in sorted(pile):
+        if seen[0] not in (None, face):
+            continue
+        first = Fraction(pile[face], size)
+        for rest, left, left_discards, chance in draws_again(seen[1:], pile - Counter([face]), discards):
+            yield (face, *rest), left, left_discards, first * chance
 
 
 def reveal_draws(
