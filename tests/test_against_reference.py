@@ -7,7 +7,6 @@ explains the whole record after the step will do.
 
 from __future__ import annotations
 
-import copy
 import itertools
 import os
 import random
@@ -23,7 +22,7 @@ from hypothesis import strategies as st
 
 from coyote_env import coyote_v0
 from coyote_env.coyote import engine
-from coyote_env.coyote.rules import Rules
+from coyote_env.coyote.rules import EDITIONS, Rules
 from tests.reference import coyote as reference
 from tests.tables import faces_in_order
 
@@ -74,6 +73,10 @@ class EngineGame:
         assert not counts[len(self.faces) :].any()
         return +Counter({face: int(count) for face, count in zip(self.faces, counts, strict=False)})
 
+    def drawn_since(self, draws: int) -> list[str]:
+        """What has been drawn after the first ``draws`` cards of the game, in order: the tape keeps all of it."""
+        return [self.faces[face] for face in self.env._tapes[0, draws : self.state["draws"]]]
+
     def worn(self, seat: int) -> list[str]:
         s = self.state
         assert (s["cards"][seat, s["num_cards"][seat] :] == -1).all()
@@ -102,7 +105,20 @@ class EngineGame:
             "refused": int(s["refused"]),
             "announcer": int(s["announcer"]),
             "waiting": int(s["waiting"]),
-            "known by elimination": [] if over else [seat for seat in seats if s["old"][seat]],
+            "known by elimination": [] if over else s["old"][: self.num_seats].tolist(),
+            "open": s["open"][: self.num_seats].tolist(),
+            "peeked": {seat for seat in seats if s["peeked"][seat]},
+            "must raise": bool(s["must_raise"]),
+            "middle": [self.faces[face] if face >= 0 else None for face in s["middle"]],
+            "holder": int(s["holder"]),
+            "used the Coyote card": s["coyote_by"] >= 0,
+            "challenger": int(s["challenger"]),
+            "pointed": {
+                seat: (None, "announcer", "challenger")[s["pointed"][seat]]
+                for seat in seats
+                if s["challenger"] >= 0 and s["pointed"][seat]
+            },
+            "owed": int(s["owed"]),
             "double": bool(s["double"]),
             "direction": int(s["direction"]),
             "used": {name for name, used in zip(reference.VARIANTS, s["used"], strict=True) if used},
@@ -149,11 +165,18 @@ def facts(game: reference.ReferenceGame) -> dict[str, Any]:
         "refused": game.refused,
         "announcer": -1 if game.announcer is None else game.announcer,
         "waiting": -1 if game.waiting is None else game.waiting,
-        "known by elimination": [
-            seat
-            for seat in range(game.num_seats)
-            if not game.over and game.reshuffled and game.fresh[seat] and not game.fresh[seat][0]
-        ],
+        "known by elimination": []
+        if game.over
+        else [game.reshuffled * sum(not fresh for fresh in game.fresh[seat]) for seat in range(game.num_seats)],
+        "open": game.open_peeks,
+        "peeked": game.peeked,
+        "must raise": game.must_raise,
+        "middle": [game.centre, game.coyote_card],
+        "holder": -1 if game.coyote_holder is None else game.coyote_holder,
+        "used the Coyote card": game.coyote_card is not None,
+        "challenger": -1 if game.challenger is None else game.challenger,
+        "pointed": game.pointed,
+        "owed": game.owed,
         "double": game.double,
         "direction": game.direction,
         "used": game.used,
@@ -172,7 +195,8 @@ class Pair:
         self.forfeited = False
         seats = self.engine.num_seats
         starter = int(self.engine.state["seat"])
-        dealt = [self.engine.worn((starter + k) % seats)[0] for k in range(seats)]
+        dealt = self.engine.drawn_since(0)
+        assert dealt[:seats] == [self.engine.worn((starter + k) % seats)[0] for k in range(seats)]
         self.reference = reference.ReferenceGame(reference.resolve(**kwargs), reference.Script(dealt), starter)
         self.compare()
 
@@ -184,41 +208,9 @@ class Pair:
         return mine
 
     def step(self, name: str) -> None:
-        reveal = name == "challenge"
-        before = self.reference
-        old_worn = [list(cards) for cards in before.worn]
+        draws = int(self.engine.state["draws"])
         paid = self.engine.step(name)
-        state = self.engine.state
-        if not reveal:
-            drawn: list[str] = []
-            for seat, old in enumerate(old_worn):
-                new = self.engine.worn(seat)
-                assert new[: len(old)] == old
-                drawn += new[len(old) :]
-            self._follow(name, drawn, paid)
-            return
-        dealt = []
-        if not state["over"]:
-            order = [(int(state["starter"]) + k) % self.engine.num_seats for k in range(self.engine.num_seats)]
-            dealt = [card for seat in order for card in self.engine.worn(seat)]
-        cards = [card for cards in before.worn for card in cards]
-        tried = set()
-        problem: AssertionError | ValueError = AssertionError(f"no draw gives the total {state['reveal_total']}")
-        for drawn_cards, _ in reference.reveal_draws(cards.count("?"), +before.pile, +before.discards):
-            key = tuple(sorted(drawn_cards))
-            if key in tried or reference.total_of([*cards, *drawn_cards]) != state["reveal_total"]:
-                continue
-            tried.add(key)
-            self.reference = copy.deepcopy(before) if "?" in cards else before
-            try:
-                self._follow(name, [*drawn_cards, *dealt], paid)
-                return
-            except (AssertionError, ValueError) as error:
-                problem = error
-        raise problem
-
-    def _follow(self, name: str, draws: list[str], paid: dict[int, float]) -> None:
-        self.reference.next_face = script = reference.Script(draws)
+        self.reference.next_face = script = reference.Script(self.engine.drawn_since(draws))
         rewards = self.reference.step(name)
         assert not script.faces, f"drawn by the engine alone: {script.faces}"
         self._same(paid, rewards)
@@ -238,7 +230,7 @@ class Pair:
         assert theirs == mine
         returns = zip(self.engine.returns(), self.reference.returns, strict=True)
         assert all(abs(theirs - mine) < 1e-12 for theirs, mine in returns)
-        worn = Counter(card for cards in mine["worn"] for card in cards)
+        worn = Counter([card for cards in [*mine["worn"], mine["middle"]] for card in cards if card is not None])
         assert self.engine.counter("pile") + self.engine.counter("discard") + worn + mine["drawn"] == self.deck
 
 
@@ -288,13 +280,13 @@ def playable(kwargs: dict[str, Any]) -> bool:
     """Is there a number to announce with every count of live seats, and a card for every seat?"""
     rules = reference.resolve(**kwargs)
     seats = rules["num_players"]
-    if sum(rules["deck"].values()) < seats:
+    if sum(rules["deck"].values()) < seats + rules["peek"]:
         return False
     return all(1 <= reference.max_bid(rules, live) <= 200 for live in range(2, seats + 1))
 
 
 def random_deck(rng: random.Random, seats: int) -> dict[str, int] | str:
-    kind = rng.choice(["feathers-30", "classic-36", "specials", "specials", "tiny", "tiny", "any"])
+    kind = rng.choice([*reference.DECKS, "specials", "specials", "specials", "tiny", "tiny", "tiny", "any"])
     if kind in reference.DECKS:
         return kind
     if kind == "specials":
@@ -303,7 +295,7 @@ def random_deck(rng: random.Random, seats: int) -> dict[str, int] | str:
         deck.update({"x2": rng.randint(0, 2), "-5": rng.randint(0, 2), "0": rng.randint(0, 1)})
     elif kind == "tiny":
         cards = [rng.choice(["1", "2", "3", "4", "9", "?", "?", "x2", "max0", "night", "-1"]) for _ in range(seats)]
-        cards += [rng.choice(["5", "6", "7", "?", "max-"]) for _ in range(rng.choice([0, 0, 1, 1, 2, 3]))]
+        cards += [rng.choice(["5", "6", "7", "?", "max-"]) for _ in range(rng.choice([0, 1, 1, 2, 3, 4]))]
         deck = Counter(cards)
     else:
         deck = Counter(str(rng.randint(-9, 20)) for _ in range(rng.randint(seats, 3 * seats)))
@@ -314,10 +306,15 @@ def random_deck(rng: random.Random, seats: int) -> dict[str, int] | str:
 def random_table(rng: random.Random, **fixed: Any) -> dict[str, Any]:
     while True:
         seats = fixed.get("num_players", rng.choice([2, 2, 3, 3, 4, 5, 6, 7, 8, 9, 10]))
+        peek = rng.choice([False, False, True, True])
+        lives = rng.choice([1, 2, 3, 4]) if seats < 6 else rng.choice([1, 2])
         kwargs = {
             "num_players": seats,
             "deck": random_deck(rng, seats),
-            "lives": rng.choice([1, 2, 3]) if seats < 6 else rng.choice([1, 2]),
+            "lives": lives,
+            "peek": peek,
+            "closed_peeks": rng.randint(0, lives) if peek else 0,
+            "trickster": peek and rng.random() < 0.6,
             "variants": rng.choice(SUBSETS),
             "reshuffle": rng.choice(["when_needed", "when_needed", "every_round"]),
             "starter": rng.choice(["loser", "loser", "after_loser"]),
@@ -353,14 +350,17 @@ def test_random_games_with_every_number_of_seats(num_players):
 
 
 @pytest.mark.engine
-@pytest.mark.parametrize("edition", [{}, {"edition": "mini"}, {"edition": "mini", "num_players": 3}])
+@pytest.mark.parametrize("edition", EDITIONS)
 def test_random_games_of_the_editions(edition):
-    for seed in range(6 if COMPILED else 1):
-        play_out(edition, seed)
+    for num_players in (2, 3) if edition == "mini" else (2, 3, 4, 6, 10):
+        for seed in range(3 if COMPILED else 1):
+            play_out({"edition": edition, "num_players": num_players}, seed)
+            if COMPILED and edition != "mini":
+                play_out({"edition": edition, "num_players": num_players, "variants": "all"}, seed)
 
 
 def test_the_random_games_reach_what_they_are_meant_to_reach():
-    """The comparison is worth what it meets: counted over 70 games of the kind above."""
+    """The comparison is worth what it meets: counted over 180 games of the kind above."""
     met: Counter[str] = Counter()
 
     def watch(pair: Pair) -> None:
@@ -375,6 +375,11 @@ def test_the_random_games_reach_what_they_are_meant_to_reach():
         met["two cards"] += any(len(cards) == 2 for cards in game.worn)
         met["long round"] += len(game.history) > engine.HISTORY
         met.update(f"used {name}" for name in game.used)
+        met["peeked"] += len(game.peeked) > 0
+        met["peeked twice"] += len(game.peeked) > 1
+        met["Coyote card"] += game.coyote_card is not None
+        met["two to discard"] += game.owed == 2
+        met["peeked, then the Coyote card"] += bool(game.peeked) and game.must_raise and game.coyote_card is not None
         if game.reveal is not None and game.bid == 0:
             cards = [card for cards in game.reveal["cards"] for card in cards]
             met["? drew"] += bool(game.reveal["drawn"])
@@ -384,13 +389,14 @@ def test_the_random_games_reach_what_they_are_meant_to_reach():
             met["negative total"] += game.reveal["total"] < 0
             met["two lives"] += game.reveal["lives"] == 2
 
-    for number in range(70):
+    for number in range(180):
         rng = random.Random(number)
         play_out(random_table(rng), seed=number, watch=watch)
     expected = {f"used {name}" for name in reference.VARIANTS} | {f"phase {name}" for name in engine.PHASES}
     expected |= {"reshuffled in mid-round", "counterclockwise", "nothing left to draw", "only discards left to draw"}
     expected |= {"at the cap", "two cards", "long round", "? drew", "? drew ?", "? drew nothing", "two ? or more"}
-    expected |= {"negative total", "two lives", "forfeit"}
+    expected |= {"negative total", "two lives", "forfeit", "peeked", "peeked twice", "Coyote card", "two to discard"}
+    expected |= {"peeked, then the Coyote card"}
     assert {name: count for name, count in met.items() if count >= 3}.keys() == expected
 
 
@@ -423,7 +429,8 @@ def test_caps_of_small_decks_by_trying_everything():
     while compared < 300:
         deck = Counter(rng.choice(faces) for _ in range(rng.randint(2, 8)))
         seats = min(10, sum(deck.values()))
-        kwargs: dict[str, Any] = {"num_players": seats, "deck": deck, "variants": rng.choice(["all", "none"])}
+        kind = rng.choice([{}, {"peek": True}, {"peek": True, "trickster": True}])
+        kwargs: dict[str, Any] = {"num_players": seats, "deck": deck, "variants": rng.choice(["all", "none"]), **kind}
         if playable(kwargs):
             chosen, rules = Rules(**kwargs), reference.resolve(**kwargs)
             for live in range(2, seats + 1):
@@ -485,8 +492,14 @@ def watch_distributions(met: Counter[str], limit: int, share: float) -> Callable
                 ]
                 np.testing.assert_allclose(section, expected, rtol=0, atol=1e-6)
                 wears = len(game.worn[seat])
-                known = game.reshuffled and wears > 0 and not game.fresh[seat][0]
-                met[f"wears {wears}" + (", one known" if known else "")] += 1
+                known = int(pair.engine.state["old"][seat])
+                met[f"wears {wears}" + (f", {known} known" if known and game.phase != "discard" else "")] += 1
+                met["a card in the middle"] += game.centre is not None and game.phase != "discard"
+                met["one it saw"] += seat in game.peeked
+                met["another that it saw"] += pair.engine.state["coyote_by"] == seat
+                met["another unseen"] += game.coyote_card is not None and pair.engine.state["coyote_by"] != seat
+                met["told of the middle"] += bool(pair.engine.state["middle_old"].any())
+                met["all revealed"] += game.phase == "discard"
                 met["eliminated"] += game.lives[seat] == 0
                 if "?" in [card for other, cards in enumerate(game.worn) if other != seat for card in cards]:
                     met["? on an empty pile"] += not +game.pile
@@ -500,18 +513,21 @@ def watch_distributions(met: Counter[str], limit: int, share: float) -> Callable
 def test_total_distributions_by_trying_everything():
     met: Counter[str] = Counter()
     watch = watch_distributions(met, limit=400, share=0.2)
-    for number in range(90 if COMPILED else 6):
+    for number in range(110 if COMPILED else 6):
         rng = random.Random(f"distribution {number}")
         kwargs = random_table(rng)
         if number % 3:  # few cards: the pile runs out when the feather is drawn, in the deal, at the reveal
-            cards = [
-                rng.choice(["1", "2", "4", "9", "?", "x2", "max0", "max-", "-1"]) for _ in range(rng.randint(3, 5))
-            ]
+            peek = number % 2 == 0
+            faces = ["1", "2", "4", "9", "?", "x2", "max0", "max-", "-1"]
+            cards = [rng.choice(faces) for _ in range(rng.randint(3 + peek, 5 + peek))]
             tiny = {"num_players": rng.choice([2, 3]), "deck": dict(Counter(cards)), "lives": 3, "variants": "all"}
+            tiny |= {"peek": peek, "closed_peeks": int(peek), "trickster": peek and number % 8 > 0}
             kwargs = tiny if playable(tiny) else kwargs
         play_out(kwargs, seed=number, watch=watch, odds=True)
     if COMPILED:
-        kinds = {"over", "wears 0", "wears 1", "wears 2", "wears 1, one known", "wears 2, one known", "eliminated"}
+        kinds = {"over", "wears 0", "wears 1", "wears 2", "wears 1, 1 known", "wears 2, 1 known", "eliminated"}
+        kinds |= {"a card in the middle", "one it saw", "another that it saw", "another unseen", "told of the middle"}
+        kinds |= {"all revealed"}
         kinds |= {"? on an empty pile", "? with nothing to draw", "pile shorter than `?` draw"}
         assert {name for name, count in met.items() if count >= 5} == kinds
 
@@ -542,13 +558,17 @@ def any_rules(draw: Any) -> Rules:
             st.dictionaries(faces, st.integers(1, 4), min_size=2, max_size=24),
         )
     )
-    size = 30 if isinstance(deck, str) else sum(deck.values())
+    size = 17 if isinstance(deck, str) else sum(deck.values())
+    peek = draw(st.booleans())
     try:
         return Rules(
             num_players=draw(st.integers(2, max(2, min(10, size)))),
             deck=deck,
             lives=draw(st.integers(1, 9)),
             variants=draw(st.sampled_from(SUBSETS)),
+            peek=peek,
+            closed_peeks=draw(st.integers(0, 9)) if peek else 0,
+            trickster=peek and draw(st.booleans()),
             reshuffle=draw(st.sampled_from(["when_needed", "every_round"])),
             starter=draw(st.sampled_from(["loser", "after_loser"])),
             starter_if_out=draw(st.sampled_from(["winner", "left"])),
@@ -564,10 +584,12 @@ def longest_game(rules: Rules) -> int:
 
     A round costs at least one life, and the game ends when one seat has all that are left: at most N * lives - 1
     rounds. In a round the standing numbers rise strictly but for the one that `again` refused: at most cap + 1
-    numbers. Then six variants, once each, and the challenge.
+    numbers. Then six variants, once each, and the challenge; with Peek cards a look by each seat, the Coyote card,
+    pointing by all but two, two discards.
     """
     rounds = 1 if rules.game_end == "first_loss" else rules.num_players * rules.lives - 1
-    return rounds * (max(rules.max_bid(live) for live in range(2, rules.num_players + 1)) + 8)
+    most = max(rules.max_bid(live) for live in range(2, rules.num_players + 1))
+    return rounds * (most + 8 + (2 * rules.num_players + 1 if rules.peek else 0))
 
 
 @pytest.mark.engine
@@ -588,6 +610,9 @@ def test_any_game_ends_with_all_cards_and_a_sum_of_zero(rules, seed, challenge):
         for seat in range(len(agents)):
             np.add.at(cards, state["cards"][seat, : state["num_cards"][seat]], 1)
             assert bool(state["out"][seat]) == (state["lives"][seat] == 0)
+            assert state["open"][seat] <= state["lives"][seat]
+        for face in state["middle"]:
+            cards[face] += face >= 0
         for place in ("pile", "discard", "drawn"):
             cards += state[place][: len(counts)]
         assert cards.tolist() == counts

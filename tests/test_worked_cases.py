@@ -25,7 +25,7 @@ GAMES = {
     if path.stem != "coyote-counts"
 }
 # The editions that the engine plays so far; the reference plays all.
-ENGINE_EDITIONS = ("gigamic-2011",)
+ENGINE_EDITIONS = ("gigamic-2011", "animals", "peek", "trickster")
 ENGINE_GAMES = [name for name, case in GAMES.items() if case["kwargs"]["edition"] in ENGINE_EDITIONS]
 
 

@@ -26,7 +26,7 @@ def layout_of(rules: Rules, odds: bool) -> Layout:
     how = ", ".join(engine.KINDS)
     phases = engine.PHASES if rules.peek else engine.PHASES[: engine.OVER + 1]
     hidden = "the seat's own, hidden" if not rules.peek else "hidden from the seat: its own, in the middle"
-    place = "own card" if not rules.peek else "cards on it or in the middle"
+    deduced = "card on it" if not rules.peek else "cards on it or in the middle"
     sections = [
         Section("seat_to_move", (n,), 0, 1, f"1 for the seat to move; {relative}"),
         Section("live", (n,), 0, 1, "1 for seats not eliminated"),
@@ -39,7 +39,7 @@ def layout_of(rules: Rules, odds: bool) -> Layout:
             (faces,),
             0,
             4 if rules.peek else 2,
-            f"{place} known by counting: dealt before the pile ran out in this round",
+            f"hidden {deduced}, told by counting: from before the pile ran out",
         ),
         Section("pile_size", (1,), 0, 1, "cards left to draw / cards in the deck"),
         Section("bid", (1,), 0, 1, f"standing number {scale}; 0: none"),
