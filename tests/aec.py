@@ -21,6 +21,9 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
     "custom-deck": {"num_players": 3, "deck": {"?": 2, "x2": 2, "max-": 1, "4": 3, "-3": 2, "0": 1}},
     "mini": {"edition": "mini"},
     "mini-three": {"edition": "mini", "num_players": 3, "reward": "placement"},
+    "animals": {"edition": "animals", "num_players": 3},
+    "peek": {"edition": "peek", "num_players": 3, "odds": True},
+    "trickster": {"edition": "trickster", "variants": "all", "reward": "round"},
 }
 
 

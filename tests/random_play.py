@@ -19,7 +19,12 @@ SMALL_DECKS: dict[str, dict[str, Any]] = {
         "deck": {"?": 2, "x2": 1, "night": 1, "max0": 1, "7": 2, "-4": 1},
         "odds": True,
     },
-}
+    # The pile runs out with a card in the middle: counting tells two cards together.
+    "told-together": {
+        "edition": "trickster", "num_players": 3, "deck": {str(v): 1 for v in range(1, 7)}, "lives": 3,
+        "variants": ["extra_feather"], "reshuffle": "when_needed",
+    },
+}  # fmt: skip
 RUNS: dict[str, dict[str, Any]] = {**CONFIGURATIONS, **SMALL_DECKS}
 
 

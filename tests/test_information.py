@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from coyote_env import coyote_v0
+from coyote_env.coyote.engine import PHASES
 from tests.aec import play, trace
 from tests.random_play import RUNS, SMALL_DECKS, choose, surprise
 
@@ -18,21 +19,38 @@ LIMIT = 4.0  # standard deviations; seeds are fixed, so that a test passes alway
 
 
 def swap_hidden(states: NDArray[np.void], seat: int, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Exchanges every card that ``seat`` wears and cannot know for one of another face from the pile, in place.
+    """Changes all that ``seat`` cannot know, in place: its cards and those in the middle for other faces of the pile,
+    pointing while it is hidden.
 
-    Returns at which tables it wears other cards now, (T,). A card that counting tells (``old``) stays: another one
-    there would contradict what the seat knows.
+    Returns at which tables it wears other cards now, (T,). Cards that counting tells (``old``) are known together: they
+    only change places with each other.
     """
     before = np.sort(states["cards"][:, seat], axis=1)
     for s in states:
-        for place in range(int(s["old"][seat]), int(s["num_cards"][seat])):
-            worn = int(s["cards"][seat, place])
+        if PHASES[s["phase"]] in ("discard", "over"):
+            continue
+        told: list[tuple[Any, Any]] = [(s["cards"], (seat, c)) for c in range(int(s["old"][seat]))]
+        untold: list[tuple[Any, Any]] = [
+            (s["cards"], (seat, c)) for c in range(int(s["old"][seat]), int(s["num_cards"][seat]))
+        ]
+        for place, seen in enumerate((s["peeked"][seat] == 1, s["coyote_by"] == seat)):
+            if s["middle"][place] >= 0 and not seen:
+                (told if s["middle_old"][place] else untold).append((s["middle"], place))
+        for array, index in untold:
+            worn = int(array[index])
             others = [face for face in np.flatnonzero(s["pile"]) if face != worn]
             if others:
                 face = int(rng.choice(others))
                 s["pile"][worn] += 1
                 s["pile"][face] -= 1
-                s["cards"][seat, place] = face
+                array[index] = face
+        faces = rng.permutation([int(array[index]) for array, index in told])
+        for (array, index), face in zip(told, faces, strict=True):
+            array[index] = face
+        if PHASES[s["phase"]] == "pointing":
+            for other in range(len(s["pointed"])):
+                if other != seat and s["pointed"][other]:
+                    s["pointed"][other] = 3 - s["pointed"][other]
     changed: NDArray[np.bool_] = (np.sort(states["cards"][:, seat], axis=1) != before).any(axis=1)
     return changed
 
@@ -110,7 +128,8 @@ def cards_in_play(states: NDArray[np.void], seat: int, faces: int) -> NDArray[np
 
 @pytest.mark.parametrize("kwargs", RUNS.values(), ids=RUNS)
 def test_a_seat_sees_what_it_knows(kwargs):
-    """`cards`: the others' true cards. `unseen`: the pile and the own hidden ones. What counting tells is told."""
+    """`cards`: the others' true cards. `unseen`: the pile, the own cards and those in the middle, unless it has looked
+    at them. What counting tells is told. After a reveal all but the pile is seen."""
     batch = coyote_v0.batch(8, **kwargs)
     game, n = batch.game, batch.game.num_seats
     counts = np.array([count for _, count in game.config.cards])
@@ -127,10 +146,24 @@ def test_a_seat_sees_what_it_knows(kwargs):
             deduced = game.layout.view(seen, "deduced")
             for k in range(1, n):
                 np.testing.assert_array_equal(cards[:, k], worn[:, (seat + k) % n])
-            assert not cards[:, 0].any()
-            np.testing.assert_array_equal(unseen + deduced, states["pile"][:, : len(counts)] + worn[:, seat])
+            shown = states["phase"] == PHASES.index("discard")
+            np.testing.assert_array_equal(cards[:, 0], np.where(shown[:, None], worn[:, seat], 0))
+            hidden = worn[:, seat] * ~shown[:, None]
+            looked = np.stack([states["peeked"][:, seat] == 1, states["coyote_by"] == seat], axis=1)
+            known = np.zeros_like(hidden)
+            for t, place in np.argwhere(states["middle"] >= 0):
+                face = states["middle"][t, place]
+                (known if shown[t] or looked[t, place] else hidden)[t, face] += 1
+            np.testing.assert_array_equal(unseen + deduced, states["pile"][:, : len(counts)] + hidden)
+            if game.config.peek:
+                middle = game.layout.view(seen, "centre").copy()
+                if game.config.trickster:
+                    middle += game.layout.view(seen, "coyote_card")
+                np.testing.assert_array_equal(middle, known)
             # Which cards these are is compared with the reference, state by state, in test_against_reference.py.
-            np.testing.assert_array_equal(deduced.sum(axis=1), states["old"][:, seat])
+            unknown = (states["middle_old"] == 1) & ~looked
+            expected = np.where(shown, 0, states["old"][:, seat] + unknown.sum(axis=1))
+            np.testing.assert_array_equal(deduced.sum(axis=1), expected)
             told += int(deduced.sum())
         batch.step(choose(batch, rng))
     assert told > 0 or game.config.deck_size >= 30 or game.config.reshuffle == "every_round"
@@ -209,8 +242,9 @@ def test_a_redeal_keeps_all_that_the_seat_knows_and_conserves_the_cards(kwargs):
             for field in ("discard", "drawn", "num_cards", "lives", "returns", "pile_size", "history_bid"):
                 np.testing.assert_array_equal(theirs[field], mine[field])
             assert env.game.check_state(env.game, twin._states) is None  # among others: the cards make the deck
-            for place in range(int(mine["old"][seat])):
-                assert theirs["cards"][seat, place] == mine["cards"][seat, place]
+            if not mine["middle_old"].any():
+                told = slice(0, int(mine["old"][seat]))
+                np.testing.assert_array_equal(theirs["cards"][seat, told], mine["cards"][seat, told])
         assert env.get_state() == saved
 
 

@@ -418,8 +418,13 @@ def perform_of_seat(game: ReferenceGame, paid: list[Fraction], words: list[str])
 
 @pytest.mark.parametrize("row", ROWS, ids=[row.clause for row in ROWS])
 def test_clause(row: Row) -> None:
+    """On the reference; test_against_reference.py plays the same rows on the engine."""
     script = reference.Script(row.draws.split(), then=lambda pile: min(pile))
-    game = ReferenceGame(reference.resolve(**row.table), script, 0)
+    perform_row(row, ReferenceGame(reference.resolve(**row.table), script, 0))
+
+
+def perform_row(row: Row, game: ReferenceGame) -> None:
+    """Carries out a row's script; names the line at which something is wrong."""
     paid: list[Fraction] = []
     for line in re.split(r"[;\n]", row.script):
         if line.strip():

@@ -1028,75 +1028,40 @@ def observe(
 
 
 @njit()
-def hidden_at(states: Any, i: int, viewer: int, place: int) -> int:
-    """0: ``viewer`` sees the card at ``place`` (its own cards, then CENTRE, COYOTE_CARD), or there is none. 1: it does
-    not. 2: it does not, but counting tells it."""
-    s = states[i]
-    worn = int64(s["num_cards"][viewer])
-    if place < worn:
-        return 2 if place < s["old"][viewer] else 1
-    place -= worn
-    if s["middle"][place] < 0 or sees_middle(states, i, viewer, place):
-        return 0
-    return 2 if s["middle_old"][place] else 1
-
-
-@njit()
-def card_at(states: Any, i: int, viewer: int, place: int) -> int:
-    """The face at ``place``, as in hidden_at."""
-    worn = int64(states[i]["num_cards"][viewer])
-    return int64(states[i]["cards"][viewer, place]) if place < worn else int64(states[i]["middle"][place - worn])
-
-
-@njit()
-def put_at(states: Any, i: int, viewer: int, place: int, face: int) -> None:
-    """Puts a face at ``place``, as in hidden_at."""
-    worn = int64(states[i]["num_cards"][viewer])
-    if place < worn:
-        states[i]["cards"][viewer, place] = face
-    else:
-        states[i]["middle"][place - worn] = face
-
-
-@njit()
-def redeal(rules: Any, states: Any, i: int, viewer: int, seed: Any) -> None:
+def redeal(rules: Any, states: Any, i: int, viewer: int, seed: Any, scratch: Any) -> None:
     """Draws anew, from ``seed``, what ``viewer`` cannot know: hidden cards, pointing, and all future chance."""
     s = states[i]
-    n = int64(rules[0]["num_players"])
     s["seed"], s["game"] = seed, 0
     s["rng"] = key(key(seed, int64(0)), int64(0))
     if not is_revealed(states, i):
-        # Its hidden places: its cards, then the middle. Cards from the pool go back and are drawn anew; those that
-        # counting tells (see unseen) are known together only, and change places among themselves.
-        worn = int64(s["num_cards"][viewer])
-        for place in range(worn + 2):
-            if hidden_at(states, i, viewer, place) == 1:
-                s["pile"][card_at(states, i, viewer, place)] += 1
-                s["pile_size"] += 1
-        for place in range(worn + 2):
-            kind = hidden_at(states, i, viewer, place)
-            if kind == 1:
-                face = pick(s["pile"], below(states, i, int64(s["pile_size"])))
-                s["pile"][face] -= 1
-                s["pile_size"] -= 1
-                put_at(states, i, viewer, place, face)
-            elif kind == 2:  # Fisher-Yates
-                before = 0
-                for other in range(place + 1):
-                    before += int64(hidden_at(states, i, viewer, other) == 2)
-                chosen = below(states, i, before)
-                for other in range(place + 1):
-                    if hidden_at(states, i, viewer, other) == 2:
-                        if chosen == 0:
-                            face = card_at(states, i, viewer, place)
-                            put_at(states, i, viewer, place, card_at(states, i, viewer, other))
-                            put_at(states, i, viewer, other, face)
-                        chosen -= 1
+        # Its own cards and those in the middle come from the pool, or, where counting tells them, from those: they
+        # are known together only. What lies where now makes no difference to what comes out.
+        pool, deduced = scratch[4], scratch[5]
+        unseen(rules, states, i, viewer, False, pool, deduced)
+        for c in range(s["num_cards"][viewer]):
+            told = c < s["old"][viewer]
+            s["cards"][viewer, c] = take(states, i, deduced if told else pool)
+        for place in range(2):
+            if s["middle"][place] >= 0 and not sees_middle(states, i, viewer, place):
+                s["middle"][place] = take(states, i, deduced if s["middle_old"][place] else pool)
+        for f in range(MAX_FACES):
+            s["pile"][f] = pool[f]
         if s["phase"] == POINTING:  # E: how others have pointed is as hidden
-            for seat in range(n):
+            for seat in range(rules[0]["num_players"]):
                 if seat != viewer and s["pointed"][seat] > 0:
                     s["pointed"][seat] = 1 + below(states, i, int64(2))
     s["rng"] = key(s["rng"], int64(s["round"]))
+
+
+@njit()
+def take(states: Any, i: int, counts: Any) -> int:
+    """Takes a uniformly random card out of a multiset, counts (MAX_FACES,); returns its face."""
+    size = int64(0)
+    for f in range(MAX_FACES):
+        size += counts[f]
+    face = pick(counts, below(states, i, size))
+    counts[face] -= 1
+    return face
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -1193,8 +1158,9 @@ def step_many(
 @njit(types.void(_rules, _states, _ints, types.uint64))
 def redeal_many(rules: Any, states: Any, seats: Any, seed: Any) -> None:
     """redeal at each table for ``seats[i]``, from streams of ``seed``."""
+    scratch, _ = workspace(rules)
     for i in range(len(states)):
-        redeal(rules, states, i, seats[i], key(seed, i))
+        redeal(rules, states, i, seats[i], key(seed, i), scratch)
 
 
 @njit(types.void(_rules, _states, types.int64, types.int64, _probs))
