@@ -356,6 +356,12 @@ def test_redeals_follow_their_generator_alone():
     assert [env.redeal_hidden(seat, np.random.default_rng(5)).get_state() for seat in seats] == first
 
 
+def test_a_redeal_without_a_generator_is_refused():
+    for bad in (0, None, np.random.RandomState(0)):
+        with pytest.raises(TypeError, match="Generator"):
+            paused({}, 1, turns=1).redeal_hidden(0, bad)
+
+
 def test_a_redeal_of_a_seat_that_is_not_there_is_refused_by_value():
     env = paused({}, 1, turns=1)
     for bad in (-1, 4, 1.5, True, None):

@@ -88,15 +88,19 @@ class GameEnv(AECEnv[str, Observation, int]):
         """The action space, the same object for every agent and at each call."""
         return self.action_spaces[agent]
 
-    def action_name(self, action: int) -> str:
+    def action_name(self, action: Any) -> str:
         """Name of an action id. Raises ValueError outside 0..A-1."""
-        if not 0 <= action < self.game.num_actions:
-            raise ValueError(f"action must be from 0 to {self.game.num_actions - 1}, not {action!r}")
+        if (
+            isinstance(action, bool)
+            or not isinstance(action, (int, np.integer))
+            or action not in range(self.game.num_actions)
+        ):
+            raise ValueError(f"action must be an id from 0 to {self.game.num_actions - 1}, not {action!r}")
         return self.game.action_names[action]
 
-    def action_id(self, name: str) -> int:
+    def action_id(self, name: Any) -> int:
         """Id of an action name. Raises ValueError for a name that this game does not have."""
-        if name not in self.game.action_id:
+        if not isinstance(name, str) or name not in self.game.action_id:
             raise ValueError(f"no action {name!r} in this game; there are {', '.join(self.game.action_names)}")
         return self.game.action_id[name]
 
@@ -110,6 +114,8 @@ class GameEnv(AECEnv[str, Observation, int]):
             options: what the game's page lists; unknown keys are ignored, bad values of known keys raise by name.
         """
         seed = check_seed(seed)
+        if options is not None and not isinstance(options, Mapping):
+            raise TypeError(f"options must be a dict or None, not {options!r}")
         states = self._states.copy()
         if seed is not None or not self._started:
             states[:] = np.zeros(1, self.game.state_dtype)
@@ -197,9 +203,9 @@ class GameEnv(AECEnv[str, Observation, int]):
         if self.render_mode == "human":
             self.render()
 
-    def observe(self, agent: str) -> Observation:
+    def observe(self, agent: Any) -> Observation:
         """What ``agent`` may know now, fresh arrays. Legal for any possible agent at any time after reset."""
-        seat = self._seats.get(agent, -1)
+        seat = self._seats.get(agent, -1) if isinstance(agent, str) else -1
         if seat < 0 or not self._started:
             self._check_started()
             raise ValueError(f"no agent {agent!r}; there are {', '.join(self.possible_agents)}")
@@ -293,6 +299,8 @@ class GameEnv(AECEnv[str, Observation, int]):
         order of the pile, all later chance. For search; the true future is never among what it shows."""
         self._check_started()
         viewer = np.array([self.game.check_seat(seat, "seat")])
+        if not isinstance(rng, np.random.Generator):
+            raise TypeError(f"rng must be a numpy.random.Generator, not {rng!r}")
         other = copy.deepcopy(self)
         other._tapes[:] = RANDOM  # what is fixed is the true future, what was drawn shows what is hidden
         self.game.redeal(self.game.rules, other._states, viewer, rng.integers(2**64, dtype=np.uint64))

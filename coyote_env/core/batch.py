@@ -38,8 +38,8 @@ class Batch:
             ``refresh()`` afterwards.
     """
 
-    def __init__(self, game: Game, num_tables: int, illegal_action: str = "raise") -> None:
-        if isinstance(num_tables, bool) or not hasattr(num_tables, "__index__") or int(num_tables) < 1:
+    def __init__(self, game: Game, num_tables: Any, illegal_action: str = "raise") -> None:
+        if isinstance(num_tables, bool) or not isinstance(num_tables, (int, np.integer)) or num_tables < 1:
             raise ValueError(f"num_tables must be an integer >= 1, not {num_tables!r}")
         self.game = game
         self.num_tables = int(num_tables)
@@ -137,4 +137,6 @@ class Batch:
             raise TypeError(f"{name} must be integers, not {array.dtype}")
         if array.shape != (self.num_tables,):
             raise ValueError(f"{name} must have shape ({self.num_tables},), one a table, not {array.shape}")
+        if array.dtype == np.uint64 and array.max() > np.iinfo(np.int64).max:  # these would turn negative
+            raise ValueError(f"{name} must be at most {np.iinfo(np.int64).max}, not {array.max()}")
         return np.ascontiguousarray(array, np.int64)

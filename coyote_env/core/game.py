@@ -101,7 +101,7 @@ class Game:
 
     def check_seat(self, value: object, name: str) -> int:
         """``value`` as a seat number. Raises ValueError that calls it ``name``."""
-        if isinstance(value, bool) or not hasattr(value, "__index__") or int(value) not in range(self.num_seats):
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value not in range(self.num_seats):
             raise ValueError(f"{name} must be a seat from 0 to {self.num_seats - 1}, not {value!r}")
         return int(value)
 

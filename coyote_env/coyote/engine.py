@@ -308,7 +308,7 @@ def begin_round(rules: Any, states: Any, tapes: Any, i: int, starter: int) -> in
         code = give(rules, states, tapes, i, seat)
         if code < 0:
             return code
-        seat = next_live(rules, states, i, seat, 1)
+        seat = next_live(rules, states, i, seat, int64(1))
     if r["peek"]:  # D: and one face down in the centre
         face = draw(rules, states, tapes, i)
         if face < 0:
@@ -587,7 +587,7 @@ def step(rules: Any, states: Any, tapes: Any, i: int, action: int, rewards: Any,
             s["seat"] = s["waiting"]
             s["phase"] = AFTER_AGAIN
         else:
-            s["seat"] = next_live(rules, states, i, seat, s["direction"])
+            s["seat"] = next_live(rules, states, i, seat, int64(s["direction"]))
             s["phase"] = TURN
         s["waiting"] = -1
         if s["declared_feather"] >= 0:
@@ -640,7 +640,7 @@ def step(rules: Any, states: Any, tapes: Any, i: int, action: int, rewards: Any,
     elif action == ids[IDEM]:
         s["used"][IDEM] = 1
         announce(rules, states, i, int64(s["bid"]), int64(1))
-        s["seat"] = next_live(rules, states, i, seat, s["direction"])
+        s["seat"] = next_live(rules, states, i, seat, int64(s["direction"]))
     elif action == ids[REVERSE]:
         s["used"][REVERSE] = 1
         s["direction"] = -s["direction"]
@@ -715,7 +715,7 @@ def legal_mask(rules: Any, states: Any, i: int, masks: Any) -> None:
     if s["declared_next"] >= 0:
         return
     if on[NEXT_IS] and not used[NEXT_IS] and phase != AGAIN_NUMBER and s["live"] >= 3:
-        natural = next_live(rules, states, i, seat, s["direction"])
+        natural = next_live(rules, states, i, seat, int64(s["direction"]))
         for k in range(1, n):
             other = wrap(seat + k, n)
             mask[ids[NEXT_IS] + k - 1] = (s["out"][other] == 0) & (other != natural)
@@ -1033,11 +1033,12 @@ def redeal(rules: Any, states: Any, i: int, viewer: int, seed: Any, scratch: Any
     s = states[i]
     s["seed"], s["game"] = seed, 0
     s["rng"] = key(key(seed, int64(0)), int64(0))
-    if not is_revealed(states, i):
+    revealed = is_revealed(states, i)
+    if not revealed:
         # Its own cards and those in the middle come from the pool, or, where counting tells them, from those: they
         # are known together only. What lies where now makes no difference to what comes out.
         pool, deduced = scratch[4], scratch[5]
-        unseen(rules, states, i, viewer, False, pool, deduced)
+        unseen(rules, states, i, viewer, revealed, pool, deduced)
         for c in range(s["num_cards"][viewer]):
             told = c < s["old"][viewer]
             s["cards"][viewer, c] = take(states, i, deduced if told else pool)

@@ -11,6 +11,8 @@ from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
 MAX_SEATS = 10
 MAX_FACES = 24
 MAX_CARDS = 128
@@ -86,7 +88,7 @@ def _choice(field: str, value: object, allowed: Iterable[str]) -> str:
 
 
 def _integer(field: str, value: object, low: int, high: int) -> int:
-    if not hasattr(value, "__index__") or isinstance(value, bool) or not low <= int(value) <= high:
+    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or not low <= value <= high:
         raise ValueError(f"{field} must be an integer from {low} to {high}, not {value!r}")
     return int(value)
 
@@ -107,7 +109,7 @@ def _parse_deck(deck: object) -> tuple[tuple[str, int], ...]:
         raise ValueError(f"deck must be a name or {{face: count}} with at least one face, not {deck!r}")
     counts: dict[str, int] = {}
     for key, value in deck.items():
-        face = str(key) if isinstance(key, int) and not isinstance(key, bool) else key
+        face = str(key) if isinstance(key, (int, np.integer)) and not isinstance(key, bool) else key
         is_number = isinstance(face, str) and re.fullmatch(r"0|-?[1-9][0-9]?", face) is not None
         if not is_number and face not in SPECIALS:
             raise ValueError(
@@ -125,16 +127,14 @@ def _parse_deck(deck: object) -> tuple[tuple[str, int], ...]:
 
 
 def _parse_variants(variants: object) -> tuple[str, ...]:
-    if variants == "all":
-        return VARIANTS
-    if variants == "none":
-        return ()
+    if isinstance(variants, str) and variants in ("all", "none"):
+        return VARIANTS if variants == "all" else ()
     what = f"a subset of {', '.join(map(repr, VARIANTS))}, 'all' or 'none'"
-    if isinstance(variants, (str, bytes)) or not isinstance(variants, Iterable):
+    if isinstance(variants, (str, bytes, Mapping)) or not isinstance(variants, Iterable):
         raise ValueError(f"variants must be {what}, not {variants!r}")
     names = list(variants)
     for name in names:
-        if name not in VARIANTS:
+        if not isinstance(name, str) or name not in VARIANTS:
             raise ValueError(f"variants: {name!r} is unknown; allowed is {what}")
         if names.count(name) > 1:
             raise ValueError(f"variants: {name!r} is given twice")
