@@ -519,9 +519,11 @@ def test_closed_peek_cards_that_nobody_chose_are_those_of_the_edition():
 
 
 def test_numpy_values_are_as_good_as_plain_ones():
-    rules = Rules(num_players=np.int64(3), deck={np.int64(7): np.uint8(9)}, variants=np.array(["idem", "again"]))
+    given: dict[str, Any] = {"num_players": np.int64(3), "deck": {np.int64(7): np.uint8(9)}}
+    rules = Rules(**given, variants=np.array(["idem", "again"]))
     assert rules == Rules(num_players=3, deck={"7": 9}, variants=["idem", "again"])
-    for bad in (np.array([3]), np.bool_(True), np.float64(3)):
+    wrong: list[Any] = [np.array([3]), np.bool_(True), np.float64(3)]
+    for bad in wrong:
         with pytest.raises(ValueError, match="num_players must be an integer from 2 to 10, not "):
             Rules(num_players=bad)
 
@@ -557,7 +559,8 @@ def test_bad_options_are_refused_by_name_and_leave_the_running_game_alone(make, 
 
 
 def test_options_that_are_no_dict_are_refused(make):
-    for bad in ([], "starter", 3):
+    wrong: list[Any] = [[], "starter", 3]
+    for bad in wrong:
         with pytest.raises(TypeError, match="options must be a dict"):
             make().reset(options=bad)
 
