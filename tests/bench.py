@@ -1,5 +1,7 @@
 """Speed and memory, measured in one run: ``python -m tests.bench [--repeats N] [--seconds S] [--json]``.
 
+With ``--against COMMIT`` only the batch's steps/s, of this tree over those of that commit, in turn and in one run.
+
 Everything is measured ``repeats`` times in turn (one round measures every line once), so that a machine that is busy
 for a while slows all lines of a round and the ratios hold. Shown are the median and the range over the rounds. Nothing
 here is a test: no figure decides whether anything passes.
@@ -46,6 +48,7 @@ import numba  # noqa: E402
 import numpy as np  # noqa: E402
 
 from coyote_env import coyote_v0  # noqa: E402
+from coyote_env.coyote.rules import EDITIONS  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 BATCH_SIZES = (1, 64, 4096)
@@ -101,9 +104,9 @@ class Figure:
         return self.name, f"{text(self.median)} {self.unit}", spread, f"{sign} {text(self.target)}", verdict
 
 
-def batch_runner(num_tables: int) -> Callable[[float], float]:
+def batch_runner(num_tables: int, **kwargs: Any) -> Callable[[float], float]:
     """Makes a function that replays a recorded run for so many seconds of ``batch.step`` and returns steps/s."""
-    batch = coyote_v0.batch(num_tables)
+    batch = coyote_v0.batch(num_tables, **kwargs)
     rng = np.random.default_rng(1)
     warm_up = 200  # steps until the tables are at different points of their games
     batch.reset(seed=1)
@@ -210,10 +213,14 @@ def measure(repeats: int, seconds: float) -> list[Figure]:
     def figure(name: str, unit: str, target: float | None = None, at_least: bool = True, digits: int = 0) -> Figure:
         return figures.setdefault(name, Figure(name, unit, target, at_least, digits=digits))
 
-    runners = {n: batch_runner(n) for n in BATCH_SIZES}
+    runners = {f"batch.step, {n} table{'s' * (n > 1)}": batch_runner(n) for n in BATCH_SIZES}
+    largest = f"batch.step, {BATCH_SIZES[-1]} tables"
+    for edition in EDITIONS:
+        if edition != coyote_v0.game().config.edition:
+            runners[f"{largest}, {edition}"] = batch_runner(BATCH_SIZES[-1], edition=edition)
     environments = {name: aec_runner(make()) for name, make in aec_environments().items()}
-    for n in BATCH_SIZES:
-        figure(f"batch.step, {n} table{'s' * (n > 1)}", "steps/s", 3e6 if n == 4096 else None)
+    for name in runners:
+        figure(name, "steps/s", 3e6 if name == largest else None)
     figure("bytes a table", "B", 4096, at_least=False).values.append(float(batch_bytes()))
     for name in environments:
         figure(name, "turns/s")
@@ -221,8 +228,8 @@ def measure(repeats: int, seconds: float) -> list[Figure]:
     rounds = []
     for k in range(repeats):
         print(f"bench: round {k + 1} of {repeats}", file=sys.stderr, flush=True)
-        for n, run in runners.items():
-            figure(f"batch.step, {n} table{'s' * (n > 1)}", "steps/s").values.append(run(seconds))
+        for name, run in runners.items():
+            figure(name, "steps/s").values.append(run(seconds))
         rates = {}
         for name, play in environments.items():
             rates[name], reset = play(seconds)
@@ -260,6 +267,50 @@ def measure(repeats: int, seconds: float) -> list[Figure]:
                 figure(f"{name}: CPU", "s", limit, at_least=False, digits=2).values.append(cpu)
                 figure(f"{name}: wall", "s", digits=2).values.append(wall)
     return list(figures.values())
+
+
+# Two processes, one a tree, that measure when they are told for how many seconds.
+AGAINST_CODE = f"""
+import sys
+from tests.bench import batch_runner
+run = batch_runner({BATCH_SIZES[-1]})
+print("ready", flush=True)
+for line in sys.stdin:
+    print(run(float(line)), flush=True)
+"""
+
+
+def against(commit: str, repeats: int, seconds: float) -> list[Figure]:
+    """Steps/s of the largest batch in this tree and in that commit's, by turns, and their ratio round by round."""
+    here, there = Figure("this tree", "steps/s"), Figure(f"commit {commit}", "steps/s")
+    ratio = Figure("this tree / commit", "times", 0.9, digits=2)
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Path(folder) / "tree"
+        subprocess.run(["git", "worktree", "add", "--quiet", "--detach", str(tree), commit], cwd=ROOT, check=True)
+        try:
+            processes = []
+            for root in (ROOT, tree):
+                environ = dict(os.environ, PYTHONPATH=str(root))
+                command = [sys.executable, "-c", AGAINST_CODE]
+                pipe = subprocess.PIPE
+                processes.append(subprocess.Popen(command, cwd=root, env=environ, stdin=pipe, stdout=pipe, text=True))
+            answers = [(process.stdin, process.stdout) for process in processes]
+            for _, output in answers:
+                if output is None or output.readline().strip() != "ready":
+                    raise RuntimeError("a tree cannot be measured; its error is above")
+            for _ in range(repeats):
+                for figure, (request, output) in zip((here, there), answers, strict=True):
+                    assert request is not None
+                    assert output is not None
+                    request.write(f"{seconds}\n")
+                    request.flush()
+                    figure.values.append(float(output.readline()))
+                ratio.values.append(here.values[-1] / there.values[-1])
+            for process in processes:
+                process.communicate()
+        finally:
+            subprocess.run(["git", "worktree", "remove", "--force", str(tree)], cwd=ROOT, check=True)
+    return [here, there, ratio]
 
 
 TRAINING_PARTS = ("engine", "opponents", "policy inference", "learning", "bookkeeping")
@@ -352,19 +403,23 @@ def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--repeats", type=int, default=5, help="rounds (default 5)")
     parser.add_argument("--seconds", type=float, default=0.5, help="time of each line in each round (default 0.5)")
+    parser.add_argument("--against", metavar="COMMIT", help="compare the batch with that of another commit instead")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     args = parser.parse_args(argv)
     if args.repeats < 1 or args.seconds <= 0:
         parser.error(f"--repeats must be at least 1 and --seconds positive, got {args.repeats} and {args.seconds}")
     about = machine()
-    figures = measure(args.repeats, args.seconds)
+    if args.against is None:
+        figures = measure(args.repeats, args.seconds)
+    else:
+        figures = against(args.against, args.repeats, args.seconds)
     if args.json:
         keys = ("name", "unit", "median", "values", "target", "at_least")
         content = [{key: getattr(f, key) for key in keys} for f in figures]
         print(json.dumps({"machine": about, "figures": content}, indent=1))
     else:
         print(", ".join(f"{k} {v}" for k, v in about.items()))
-        print("4 seats, edition gigamic-2011, all variants, one core\n")
+        print("4 seats, edition gigamic-2011 with all variants where none is named, one core\n")
         print(table(figures))
 
 
