@@ -12,9 +12,12 @@ from typing import Any
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line (default: this process's). Returns the exit status: 0, 2 for a usage error, 130 for Ctrl-C."""
-    parser = argparse.ArgumentParser(prog="coyote", description="Matches between policies at tables of COYOTE.")
+    parser = argparse.ArgumentParser(
+        prog="coyote", description="Matches between policies at tables of COYOTE; solves small tables."
+    )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_match(commands)
+    _add_solve(commands)
     arguments = parser.parse_args(argv)
     try:
         arguments.run(arguments)
@@ -78,6 +81,46 @@ def _match(arguments: argparse.Namespace) -> None:
         part = arguments.json.with_name(arguments.json.name + ".part")
         part.write_text(result.to_json() + "\n", encoding="utf-8")
         part.replace(arguments.json)  # whole or not at all
+
+
+def _add_solve(commands: Any) -> None:
+    parser = commands.add_parser(
+        "solve",
+        help="find an equilibrium of a small table with OpenSpiel",
+        description="Runs OpenSpiel's CFR+ on a small table (default: mini) and prints how far from an equilibrium the "
+        "result is; for two seats also the value of the game, by linear programming.",
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        type=_assignment,
+        metavar="KEY=VALUE",
+        help="an argument of coyote_v0's rules, the value as JSON or plain text, such as num_players=3; repeatable",
+    )
+    parser.add_argument("--first-seat", type=int, default=-1, metavar="S", help="who starts; default: chance decides")
+    parser.add_argument(
+        "--target", type=float, default=1e-3, metavar="X", help="stop when NashConv is below; default: %(default)s"
+    )
+    parser.add_argument(
+        "--max-iterations", type=int, default=5_000, metavar="N", help="stop then anyway; default: %(default)s"
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the policy there; the file must not exist")
+    parser.set_defaults(run=_solve)
+
+
+def _solve(arguments: argparse.Namespace) -> None:
+    if arguments.json is not None and arguments.json.exists():
+        raise ValueError(f"--json {arguments.json}: exists already")
+    from coyote_env.integrations import equilibrium
+
+    game = equilibrium.load(arguments.first_seat, **dict(arguments.set))
+    solution = equilibrium.solve(game, arguments.target, arguments.max_iterations)
+    print(solution)
+    if game.num_players() == 2:
+        print(f"value for seat 0  {equilibrium.exact_value(game):+.9f}, by linear programming")
+    if arguments.json is not None:
+        arguments.json.write_text(json.dumps(solution.policy, indent=1) + "\n", encoding="utf-8")
 
 
 def _assignment(text: str) -> tuple[str, Any]:

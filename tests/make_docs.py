@@ -66,34 +66,6 @@ def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
     return "\n".join([lines[0], "|---" * len(head) + "|", *lines[1:]])
 
 
-def longest_round(rules: Rules, live: int) -> int:
-    """Most decisions that a round with ``live`` live seats can take.
-
-    Numbers rise one by one to the cap, then comes the challenge. `again` adds one number: 2 is refused, 1 replaces it,
-    and 2 is announced after all (more cannot be regained, since the replacement must exceed what stood before). Each
-    variant is an action of its own, once.
-    """
-    top = min(rules.max_bid(live), rules.max_bid())
-    possible = {
-        "idem": True,
-        "reverse": top > 1,
-        "again": top > 1,
-        "double": True,
-        "extra_feather": rules.deck_size > live,
-        "next_is": live > 2,
-    }
-    played = [variant for variant in rules.variants if possible[variant]]
-    return top + 1 + len(played) + ("again" in played)
-
-
-def longest_game(rules: Rules) -> int:
-    """Most decisions that a game can take: all seats lose all lives but one, then they go out one by one."""
-    rounds = {live: longest_round(rules, live) for live in range(2, rules.num_players + 1)}
-    if rules.game_end == "first_loss":
-        return rounds[rules.num_players]
-    return sum(rounds.values()) + rules.num_players * (rules.lives - 1) * max(rounds.values())
-
-
 def facts() -> str:
     """What the page begins with."""
     env = coyote_v0.env()
@@ -111,6 +83,7 @@ def facts() -> str:
         ("L", f"{game.layout.size} by default; see [sizes](#sizes)"),
         ("state", "`Box(L,)` float32: `state()`, every card shown"),
         ("returns", "sum to 0 over the table; from -1 to 1 with `reward=\"win\"` and `\"placement\"`"),
+        ("figures", "`env.unwrapped.game.facts`: the sizes, the longest game, the range of returns"),
         ("interface", f"AEC; `is_parallelizable` {env.metadata['is_parallelizable']}"),
         ("`render_mode`", f"`None`, {modes}"),
     ]  # fmt: skip
@@ -126,7 +99,7 @@ def sizes() -> str:
             odds = coyote_v0.game(edition=edition, num_players=seats, odds=True)
             rows.append(
                 (f"`{edition}`", seats, plain.layout.size, odds.layout.size, plain.num_actions,
-                 plain.config.max_bid(), longest_game(plain.config))
+                 plain.config.max_bid(), plain.facts.longest_game)
             )  # fmt: skip
     return table(("edition", "seats", "L", "with odds", "A", "largest number", "longest game"), rows)
 

@@ -624,19 +624,6 @@ def any_rules(draw: Any) -> Rules:
         reject()
 
 
-def longest_game(rules: Rules) -> int:
-    """No game takes more decisions.
-
-    A round costs at least one life, and the game ends when one seat has all that are left: at most N * lives - 1
-    rounds. In a round the standing numbers rise strictly but for the one that `again` refused: at most cap + 1
-    numbers. Then six variants, once each, and the challenge; with Peek cards a look by each seat, the Coyote card,
-    pointing by all but two, two discards.
-    """
-    rounds = 1 if rules.game_end == "first_loss" else rules.num_players * rules.lives - 1
-    most = max(rules.max_bid(live) for live in range(2, rules.num_players + 1))
-    return rounds * (most + 8 + (2 * rules.num_players + 1 if rules.peek else 0))
-
-
 @pytest.mark.engine
 @settings(max_examples=100 if COMPILED else 10, deadline=None, derandomize=True)
 @given(rules=any_rules(), seed=st.integers(0, 2**63 - 1), challenge=st.sampled_from([0.0, 0.1, 0.4, 1.0]))
@@ -644,7 +631,7 @@ def test_any_game_ends_with_all_cards_and_a_sum_of_zero(rules, seed, challenge):
     env = coyote_v0.raw_env(**rules.as_dict())
     env.reset(seed=seed)
     agents, counts = env.possible_agents, [count for _, count in rules.cards]
-    bound, decisions = longest_game(rules), 0
+    bound, decisions = rules.longest_game, 0
     if bound > 3000:
         challenge = max(challenge, 0.1)
     rng = np.random.default_rng(seed)
@@ -673,4 +660,6 @@ def test_any_game_ends_with_all_cards_and_a_sum_of_zero(rules, seed, challenge):
         assert decisions <= bound
     assert not any(env.observe(agent)["action_mask"].any() for agent in agents)
     assert abs(paid.sum()) < 1e-9
+    low, high = rules.return_bounds
+    assert low - 1e-9 <= paid.min() <= paid.max() <= high + 1e-9
     assert record(env)["returns"][: len(agents)] == pytest.approx(paid, abs=1e-12)

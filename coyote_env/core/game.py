@@ -28,6 +28,30 @@ def record_dtype(fields: list[tuple[Any, ...]]) -> np.dtype[np.void]:
     return np.dtype([*ordered, ("fill", "u1", (fill,))] if fill else ordered, align=True)
 
 
+@dataclass(frozen=True)
+class Facts:
+    """Figures of a game with its rules chosen, as data.
+
+    Fields:
+        num_seats, num_actions, observation_size: N, A, L.
+        num_outcomes: different outcomes of chance, the faces of the deck in a card game.
+        longest_game: most decisions of one game; a proven bound.
+        most_draws: most chance outcomes of one game, the choice of who starts not counted.
+        min_return, max_return: bounds of a seat's return over a game played by the rules, without forfeits.
+        returns_sum: what the returns of all seats add up to.
+    """
+
+    num_seats: int
+    num_actions: int
+    observation_size: int
+    num_outcomes: int
+    longest_game: int
+    most_draws: int
+    min_return: float
+    max_return: float
+    returns_sum: float
+
+
 @dataclass(frozen=True, eq=False)
 class Game:
     """One game with its rules chosen. All faces, policies and records take it; nothing in it changes.
@@ -47,6 +71,8 @@ class Game:
             kernel returns STOPPED, with the record as it is just before the draw. Tables that nobody records or fixes
             have tapes of length 0.
         outcomes: names of the chance outcomes by the number that stands for them on the tape.
+        longest_game: most decisions of one game.
+        return_bounds: (least, largest) return of a seat over a game played by the rules; returns sum to 0.
 
     Kernels over arrays of tables (states (T,), structured; tapes int8 (T, D or 0); seats, actions, starters int64
     (T,); rewards float64 (T, N); starter -1 = random):
@@ -79,6 +105,8 @@ class Game:
     state_dtype: np.dtype[np.void]
     tape_size: int
     outcomes: tuple[str, ...]
+    longest_game: int
+    return_bounds: tuple[float, float]
     deal: Callable[..., int]
     step: Callable[..., int]
     legal_mask: Callable[..., None]
@@ -94,6 +122,15 @@ class Game:
     def num_actions(self) -> int:
         """A, the number of action ids."""
         return len(self.action_names)
+
+    @property
+    def facts(self) -> Facts:
+        """The game's figures in one place."""
+        low, high = self.return_bounds
+        return Facts(
+            self.num_seats, self.num_actions, self.layout.size, len(self.outcomes),
+            self.longest_game, self.tape_size, low, high, 0.0,
+        )  # fmt: skip
 
     def blank_tapes(self, num_tables: int) -> NDArray[np.int8]:
         """Tapes (T, D) on which nothing is fixed."""

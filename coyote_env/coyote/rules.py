@@ -323,6 +323,88 @@ class Rules:
         fewest = live + self.peek
         return fewest, min(fewest + self.trickster + ("extra_feather" in self.variants), self.deck_size)
 
+    def longest_round(self, live: int) -> int:
+        """Most decisions of a round with ``live`` live seats, discards not counted (``longest_game`` does).
+
+        Let ``top`` be the cap of that round. Every decision is one of these:
+
+        - A number. Without `again` the numbers given rise strictly within 1..top: at most ``top``. `again` refuses one
+          of them, r, and its replacement must exceed the number before r. So the numbers without r still rise strictly:
+          at most ``top``, and r makes ``top + 1`` (2 refused, then 1, 2, 3, ...). It needs top > 1, as does `reverse`,
+          which obliges somebody to raise.
+        - The challenge: one, as it ends the round.
+        - A variant action: each at most once a round by the whole table, if it can be used at all: `extra_feather`
+          needs a card beyond those worn, `next_is` a third live seat.
+        - `peek`: once a seat, and each is followed by that seat's raise of a standing number, of which there are at
+          most top - 1. `coyote`: once. Both come in "peek" and "trickster" only, as does:
+        - pointing, with ``trickster``: each live seat that is not in the challenge, once.
+
+        Without ``peek`` this is reached with any cards, unless top is 1 (see ``longest_game``); with it, seats may have
+        no open card left to peek with, and the bound need not be reached.
+        """
+        top = min(self.max_bid(live), self.max_bid())  # as engine.pack: ids run to max_bid(N)
+        spare = self.deck_size - live - self.peek
+        possible = {
+            "idem": True,
+            "reverse": top > 1,
+            "again": top > 1,
+            "double": True,
+            "extra_feather": spare > 0,
+            "next_is": live > 2,
+        }
+        played = sum(possible[variant] for variant in self.variants)
+        refused = "again" in self.variants and possible["again"]
+        peeking = (min(live, top - 1) if self.peek else 0) + self.trickster
+        pointing = live - 2 if self.trickster else 0
+        return top + 1 + played + refused + peeking + pointing
+
+    @property
+    def longest_game(self) -> int:
+        """Most decisions of one game: no game takes more, and without ``peek`` one can take as many.
+
+        Every round costs its loser a life. For each number of live seats k = N..2 exactly one round eliminates. Any
+        other round, at most ``lives - 1`` for each seat, can be charged to its loser: the seat that is eliminated with
+        k live seats loses them while at least k are live, the winner at any time. So with R(k) decisions in a round,
+
+            sum over k of R(k) + (lives - 1) * (sum over k of max(R(k), .., R(N)) + max(R(2), .., R(N)))
+
+        bounds the game, and where deals and play choose each loser freely it is reached. (Not in two corners: where the
+        cap is 1, a `double` may be challenged at once and then takes two lives; and a deck may not let every seat
+        lose every round.) With `first_loss` a game is one round.
+
+        With ``peek`` the loser of a life may be asked which Peek card to discard, unless it was its last: at most
+        lives - 1 for each seat.
+        """
+        rounds = [self.longest_round(live) for live in range(2, self.num_players + 1)]  # R(2), .., R(N)
+        if self.game_end == "first_loss":
+            asked = min(self.lives - 1, 2 if "double" in self.variants else 1)
+            return rounds[-1] + (asked if self.peek else 0)
+        best = rounds[-1]
+        spent = 0
+        for length in reversed(rounds):
+            best = max(best, length)
+            spent += best
+        total = sum(rounds) + (self.lives - 1) * (spent + best)
+        return total + (self.num_players * (self.lives - 1) if self.peek else 0)
+
+    @property
+    def return_bounds(self) -> tuple[float, float]:
+        """(least, largest) return of a seat over a game played by the rules; both are reached. Returns sum to 0.
+
+        A forfeit is no play by the rules: it can push others' returns beyond the largest (H).
+
+        `round`: a seat that loses all its lives while nobody else loses one gets -lives. Who wins without losing one
+        gets 1 / (k - 1) for each life that others lose with k live; the seat eliminated with k live can lose all of its
+        lives then and none later, so lives * (1 + 1/2 + ... + 1/(N - 1)) is the most.
+        """
+        others = self.num_players - 1
+        if self.game_end == "first_loss":
+            most = 2 if self.reward == "round" and "double" in self.variants and self.lives > 1 else 1
+            return -float(most), most / others
+        if self.reward == "round":
+            return -float(self.lives), self.lives * sum(1 / k for k in range(1, self.num_players))
+        return (-1.0 / others if self.reward == "win" else -1.0), 1.0
+
     def total_bounds(self, live: int) -> tuple[int, int]:
         """(least, largest) total that a round with ``live`` live seats can count."""
         if not 2 <= live <= self.num_players:
