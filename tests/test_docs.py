@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from coyote_env import coyote_v0
+from coyote_env.coyote import engine
 from coyote_env.coyote import rules as coyote_rules
 from coyote_env.coyote.rules import Rules
 from tests import make_docs
@@ -30,10 +31,12 @@ def test_the_page_knows_every_argument_kind_of_action_deck_and_section():
         "illegal_action",
         "render_mode",
     }
-    names |= {section.name for section in coyote_v0.game(odds=True).layout.sections}
+    everything = coyote_v0.game(edition="trickster", variants="all", odds=True)
+    names |= {section.name for section in everything.layout.sections}
     names |= set(Rules().as_dict())
     assert {name for name in names if f"`{name}`" not in text} == set()
-    assert {re.sub(r"[+_]\d+$", "", name) for name in coyote_v0.game().action_names} == set(make_docs.ACTIONS)
+    assert {re.sub(r"[+_]\d+$", "", name) for name in everything.action_names} == set(make_docs.ACTIONS)
+    assert {kind for kind in make_docs.ACTIONS if f"`{kind}" not in text} == set()
     assert set(make_docs.DECK_SOURCES) == set(coyote_rules.DECKS)
 
 
@@ -68,6 +71,11 @@ HOUSES = [
     Rules("mini", num_players=3, variants="all"),
     Rules(num_players=2, deck={"1": 3, "2": 1}, variants="all"),
     Rules(num_players=2, deck={"0": 1, "1": 1}, variants="all"),
+    Rules("animals", num_players=3),
+    Rules("peek", num_players=3),
+    Rules("trickster"),
+    Rules("trickster", num_players=3, variants="all"),
+    Rules("peek", num_players=2, deck={"1": 3, "2": 1}),
 ]
 
 
@@ -81,9 +89,11 @@ def drawn_out_round(rules: Rules) -> int:
         seen = env.observe(env.agent_selection)["observation"]
         legal = [env.action_name(a) for a in np.flatnonzero(env.observe(env.agent_selection)["action_mask"]).tolist()]
         bids = [name for name in legal if name.startswith("bid_")]
-        once = [name for name in legal if name.split("+")[0] in rules.variants and name != "again"]
+        once = [name for name in legal if name.split("+")[0] in {"peek", *rules.variants} and name != "again"]
         opening = not view(seen, "history").any()
-        if "again" in legal and view(seen, "bid_before")[0] == 0 and view(seen, "history").any(axis=1).sum() == 1:
+        if "point_announcer" in legal:
+            action = "point_announcer"
+        elif "again" in legal and view(seen, "bid_before")[0] == 0 and view(seen, "history").any(axis=1).sum() == 1:
             action = "again"  # refuses the opening 2, before anything else
         elif opening and "again" in rules.variants and "bid_2" in bids:
             action = "bid_2"
@@ -93,7 +103,8 @@ def drawn_out_round(rules: Rules) -> int:
             action = bids[0] if bids else "challenge"
         env.step(env.action_id(action))
         decisions += 1
-        if action == "challenge":
+        phase = engine.PHASES[int(view(env.observe(env.possible_agents[0])["observation"], "phase").argmax())]
+        if action in ("challenge", "point_announcer") and phase != "pointing":
             return decisions
 
 
@@ -107,8 +118,16 @@ def test_no_game_is_longer_than_the_longest():
     assert longest_game(Rules("mini")) == longest_round(Rules("mini"), 2) == 8
     # One life each, two seats: one round is the game.
     assert longest_game(Rules(num_players=2, lives=1)) == longest_round(Rules(num_players=2), 2)
+    # With 3 seats a round has 62 numbers, a challenge, 3 peeks and a pointing, and in the 6 rounds that leave their
+    # loser a life also a discard, and the Coyote card in the next one; with 2 seats 54 numbers, a challenge, 2 peeks.
+    assert longest_game(Rules("trickster", num_players=3)) == 6 * (67 + 2) + 67 + 57
     rng = np.random.default_rng(0)
-    for rules in (Rules("mini", lives=3, game_end="last_standing", variants="all"), Rules(num_players=2, lives=1)):
+    for rules in (
+        Rules("mini", lives=3, game_end="last_standing", variants="all"),
+        Rules(num_players=2, lives=1),
+        Rules("trickster", num_players=3, deck={"0": 5, "1": 1, "2": 1}),
+        Rules("peek", num_players=3, deck={"0": 5, "1": 1}, lives=3, variants=["double"], game_end="first_loss"),
+    ):
         batch = coyote_v0.batch(64, **rules.as_dict())
         batch.reset(seed=0)
         length, longest = np.zeros(64, np.int64), 0
