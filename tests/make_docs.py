@@ -115,7 +115,8 @@ FACE_ARGUMENTS = {
 def field_meanings() -> dict[str, str]:
     """What the docstring of Rules says of each of its fields."""
     text = (Rules.__doc__ or "").partition("Fields:\n")[2].partition("\n\n")[0]
-    meanings = dict(re.findall(r"^ +(\w+): (.+)\.$", text, re.MULTILINE))
+    lines = re.sub(r"\n {12,}", " ", text)  # a field's further lines stand deeper
+    meanings = dict(re.findall(r"^ +(\w+): (.+)\.$", lines, re.MULTILINE))
     fields = [field.name for field in dataclasses.fields(Rules)]
     if list(meanings) != fields:
         raise ValueError(f"the docstring of Rules describes {list(meanings)}; its fields are {fields}")
@@ -127,13 +128,13 @@ def arguments() -> str:
 
     def shown(field: str, value: Any) -> str:
         if field == "variants":
-            return '`"all"`' if value == coyote_rules.VARIANTS else f"`{list(value)}`" if value else '`"none"`'
+            return '`"all"`' if len(value) == len(coyote_rules.VARIANTS) else f"`{value}`" if value else '`"none"`'
         return f'`"{value}"`' if isinstance(value, str) else f"`{value}`"
 
-    editions = coyote_rules.EDITIONS
+    editions = {name: Rules(name).as_dict() for name in coyote_rules.EDITIONS}
     rows: list[list[str]] = []
     for field, meaning in field_meanings().items():
-        meaning = re.sub(r'"([^"]+)"', r'`"\1"`', meaning.replace("(RULES.md H)", "(H)"))
+        meaning = re.sub(r'"([^"]+)"', r'`"\1"`', meaning.replace("``", "`"))
         if field == "edition":
             rows.append(["`edition`", meaning, *(f'`"{name}"`' for name in editions)])
         else:
@@ -146,6 +147,8 @@ def arguments() -> str:
 DECK_SOURCES = {
     "feathers-30": "22 green, 3 red, 5 blue: the 2011 box. **The split of the greens is assumed**",
     "classic-36": "documented: the editions of 2003 and of Japan",
+    "animals-110": "four animals (turkey 1, fox 2, wolf 4, bear 6), about 110 cards. **The counts are assumed**",
+    "peek-17": "the edition's rulebook",
     "mini-4": "ours",
 }
 
@@ -164,13 +167,17 @@ def caps() -> str:
     """Largest legal number by live seats."""
     live = range(2, coyote_rules.MAX_SEATS + 1)
     rows = []
-    for deck in coyote_rules.DECKS:
-        for variants in ("all", "none"):
-            most = min(coyote_rules.MAX_SEATS, sum(coyote_rules.DECKS[deck].values()))
-            chosen = Rules(deck=deck, num_players=most, variants=variants)
+    for deck, cards in coyote_rules.DECKS.items():
+        kinds: list[dict[str, Any]] = [{"variants": "none"}, {"variants": "all"}]
+        if deck == coyote_rules.EDITIONS["peek"]["deck"]:
+            kinds = [{"peek": True, "trickster": trickster} | kind for trickster in (False, True) for kind in kinds]
+        for kind in kinds:
+            most = min(coyote_rules.MAX_SEATS, sum(cards.values()) - kind.get("peek", False))
+            chosen = Rules(**({"deck": deck, "num_players": most} | kind))
             caps = (chosen.max_bid(k) if k <= most else "" for k in live)
-            rows.append((f"`{deck}`", f'`"{variants}"`', *caps))
-    return table(("deck", "variants", *(f"{k} live" for k in live)), rows)
+            features = [f"`{feature}`" for feature in ("peek", "trickster") if kind.get(feature)]
+            rows.append((f"`{deck}`", ", ".join(features), f'`"{kind["variants"]}"`', *caps))
+    return table(("deck", "with", "variants", *(f"{k} live" for k in live)), rows)
 
 
 def observation() -> str:
@@ -178,7 +185,34 @@ def observation() -> str:
     return coyote_v0.game().layout.markdown()
 
 
-# Kind of action -> what it does, and when it is legal ("no demand": no number is demanded by `again` or `reverse`).
+def more_observation() -> str:
+    """What Peek cards, then ``trickster``, then ``odds`` change and add, four seats."""
+    rules: dict[str, Any] = {"deck": "peek-17"}
+    before = coyote_v0.game(**rules).layout.sections
+    rows = []
+    for feature in ("peek", "trickster", "odds"):
+        rules[feature] = True
+        after = coyote_v0.game(**rules).layout.sections
+
+        def said(sections: Iterable[Any]) -> set[tuple[Any, ...]]:
+            # But for the largest number, by which numbers are divided: every feature may move it.
+            return {(s.name, s.shape, s.low, s.high, re.sub(r"/ \d+", "", s.meaning)) for s in sections}
+
+        known = said(before)
+        for section in after:
+            if not said([section]) <= known:
+                shape = " x ".join(map(str, section.shape))
+                bounds = f"{section.low:g}..{section.high:g}"
+                new = section.name not in {s.name for s in before}
+                rows.append(
+                    (f"`{feature}`", "new" if new else "changed", f"`{section.name}`", shape, bounds, section.meaning)
+                )
+        before = after
+    return table(("with", "", "section", "shape", "bounds", "meaning"), rows)
+
+
+# Kind of action -> what it does, and when it is legal ("no demand": no number is demanded by `again` or `reverse`, or
+# due after `peek` or `coyote`).
 ACTIONS = {
     "challenge": (
         'call "Coyote!": the cards are counted',
@@ -204,14 +238,28 @@ ACTIONS = {
         "unused this round, a number can be announced that `again` does not demand, the seat is live and not the next "
         "in order, three seats are live",
     ),
+    "peek": (
+        "close an open Peek card, see the centre card; a number must follow",
+        "as `challenge`, not right after an `again` of one's own, the number is below the cap, the seat has an open "
+        "Peek card and has not peeked this round",
+    ),
+    "coyote": (
+        "draw a card, see it, put it face down in the middle; a number must follow",
+        "nothing is declared, no demand, not right after an `again` of one's own, the number is below the cap, the "
+        "seat holds the Coyote card, it is unused this round, something can be drawn",
+    ),
+    "point_announcer": ("point at the announcer as the one who will win", "a challenge is made; once by each seat"),
+    "point_challenger": ("point at the challenger as the one who will win", "as `point_announcer`"),
+    "discard_open": ("give an open Peek card for a life", "the seat has lost and has a choice left (D)"),
+    "discard_closed": ("give a closed one", "as `discard_open`"),
     "bid": ("announce this number", "it is higher than the standing one, at most the cap, and not the refused one"),
 }
 
 
-def actions() -> str:
-    """The default table's action ids."""
+def actions(**kwargs: Any) -> str:
+    """A table's action ids."""
     ids: dict[str, list[int]] = {}
-    names = coyote_v0.game().action_names
+    names = coyote_v0.game(**kwargs).action_names
     for action, name in enumerate(names):
         ids.setdefault(re.sub(r"[+_]\d+$", "", name), []).append(action)
     rows = []
@@ -222,13 +270,19 @@ def actions() -> str:
     return table(("id", "name", "what it does", "legal when"), rows)
 
 
+def trickster_actions() -> str:
+    """The action ids of the edition with most kinds."""
+    return actions(edition="trickster")
+
+
 # ---------------------------------------------------------------------------------------------------------------
 # Documents
 
 PARTS: dict[Path, Mapping[str, Callable[[], str]]] = {
     COYOTE_PAGE: {
         "facts": facts, "sizes": sizes, "arguments": arguments, "decks": decks, "caps": caps,
-        "observation": observation, "actions": actions,
+        "observation": observation, "more_observation": more_observation, "actions": actions,
+        "trickster_actions": trickster_actions,
     },
 }  # fmt: skip
 

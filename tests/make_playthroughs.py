@@ -40,6 +40,21 @@ PLAYTHROUGHS: dict[str, dict[str, Any]] = {
         "edition": "gigamic-2011", "num_players": 5, "lives": 1,
         "deck": {"1": 2, "5": 2, "10": 1, "-5": 1, "?": 1, "x2": 1},
     },
+    "animals_2": {"edition": "animals", "num_players": 2, "lives": 2},
+    "animals_4": {"edition": "animals", "num_players": 4, "lives": 1},
+    "peek_2": {"edition": "peek", "num_players": 2},
+    "peek_3": {"edition": "peek", "num_players": 3, "lives": 2},
+    "peek_6": {"edition": "peek", "num_players": 6, "lives": 1, "closed_peeks": 0, "reward": "placement"},
+    "trickster_2": {"edition": "trickster", "num_players": 2, "lives": 2, "closed_peeks": 1},
+    "trickster_3": {"edition": "trickster", "num_players": 3},
+    "trickster_4": {"edition": "trickster", "num_players": 4, "lives": 2, "reward": "round"},
+    # A house game: two Peek cards lost at once, both by choice; a pile that runs out while the centre card lies there,
+    # so that counting tells it and the own card, together.
+    "trickster_3_two-at-once": {
+        "edition": "trickster", "num_players": 3, "variants": ["double", "reverse"], "closed_peeks": 1,
+        "reshuffle": "when_needed",
+        "deck": {"-3": 1, "1": 1, "2": 1, "5": 1, "8": 1, "9": 1, "?": 1, "max-": 1},
+    },
     "mini_2": {"edition": "mini", "num_players": 2},
     "mini_3": {"edition": "mini", "num_players": 3},
     "mini_2_odds": {"edition": "mini", "num_players": 2, "odds": True, "lives": 2, "game_end": "last_standing"},
@@ -77,7 +92,9 @@ def entries(values: NDArray[np.float32], labels: Sequence[str] | None) -> str:
 
 def observation_lines(game: Game, observation: NDArray[np.float32]) -> list[str]:
     """One line a section that is not all zero."""
-    labels: dict[str, Sequence[str]] = dict.fromkeys(("cards", "unseen", "deduced"), game.config.faces)
+    labels: dict[str, Sequence[str]] = dict.fromkeys(
+        ("cards", "unseen", "deduced", "centre", "coyote_card"), game.config.faces
+    )
     labels |= {"used": VARIANTS, "phase": PHASES}
     parts = ((section.name, game.layout.view(observation, section.name)) for section in game.layout.sections)
     return [f"{name:<16} {entries(values, labels.get(name))}" for name, values in parts if values.any()]

@@ -12,6 +12,7 @@ import pytest
 
 from coyote_env import coyote_v0
 from coyote_env.core.game import STOP, STOPPED, Game
+from coyote_env.coyote.engine import PHASES
 from coyote_env.coyote.rules import Rules
 from tests.random_play import choose
 
@@ -24,6 +25,11 @@ HOUSES = [
     Rules("mini", num_players=3, variants="all"),
     Rules(num_players=2, deck={"1": 3, "2": 1}, variants="all"),
     Rules(num_players=2, deck={"0": 1, "1": 1}, variants="all"),
+    Rules("animals", num_players=3),
+    Rules("peek", num_players=3),
+    Rules("trickster"),
+    Rules("trickster", num_players=3, variants="all"),
+    Rules("peek", num_players=2, deck={"1": 3, "2": 1}),
 ]
 
 
@@ -59,12 +65,14 @@ def draw_out(env: Any, rng: np.random.Generator | None) -> int:
         seen = observation["observation"]
         legal = [env.action_name(a) for a in np.flatnonzero(observation["action_mask"]).tolist()]
         bids = [name for name in legal if name.startswith("bid_")]
-        once = [name for name in legal if name.split("+")[0] in rules.variants and name != "again"]
+        once = [name for name in legal if name.split("+")[0] in {"peek", *rules.variants} and name != "again"]
         announced = int(view(seen, "history").any(axis=1).sum())
         cap = round(float(view(seen, "max_bid")[0]) * top)
         bid = round(float(view(seen, "bid")[0]) * top)
         waits = "again" in rules.variants and cap > 1 and announced < 2
-        if "again" in legal and announced == 1 and bid == 2:
+        if "point_announcer" in legal:
+            action = "point_announcer"
+        elif "again" in legal and announced == 1 and bid == 2:
             action = "again"  # refuses the opening 2, before anything else
         elif announced == 0 and bid == 0 and waits and "bid_2" in bids and not view(seen, "waiting").any():
             action = "bid_2"
@@ -74,7 +82,8 @@ def draw_out(env: Any, rng: np.random.Generator | None) -> int:
             action = bids[0] if bids else "challenge"
         env.step(env.action_id(action))
         decisions += 1
-        if action == "challenge":
+        pointing = env.unwrapped._states["phase"][0] == PHASES.index("pointing")
+        if action in ("challenge", "point_announcer") and not pointing:
             return decisions
 
 
@@ -242,6 +251,9 @@ def test_random_play_stays_within_the_bounds():
         Rules(num_players=2, lives=1),
         Rules(num_players=3, reward="round", lives=2),
         Rules(num_players=6, reward="placement", lives=1),
+        Rules("trickster", num_players=3, deck={"0": 5, "1": 1, "2": 1}),
+        Rules("trickster", num_players=2, variants="all", reward="round", lives=2),
+        Rules("peek", num_players=3, deck={"0": 5, "1": 1}, lives=3, variants=["double"], game_end="first_loss"),
     ):
         batch = coyote_v0.batch(64, **rules.as_dict())
         facts = batch.game.facts
@@ -263,16 +275,22 @@ def test_random_play_stays_within_the_bounds():
         assert facts.min_return - 1e-9 <= extremes[0] < extremes[1] <= facts.max_return + 1e-9
 
 
-# --- editions that the engine does not play yet
+# --- Peek cards
 
 
-def test_peek_cards_add_what_the_docstrings_say():
+def test_what_peek_cards_add():
     rules = Rules(num_players=4, deck="classic-36", lives=3, variants="none")
-    plain = {live: rules.longest_round(live) for live in (2, 3, 4)}
-    before = rules.longest_game
-    object.__setattr__(rules, "peek", True)
-    assert {live: rules.longest_round(live) - plain[live] for live in plain} == {2: 3, 3: 4, 4: 5}
-    object.__setattr__(rules, "trickster", True)
-    assert {live: rules.longest_round(live) - plain[live] for live in plain} == {2: 3, 3: 5, 4: 7}
-    # Eight rounds of four seats, one each of 4, 3 and 2, and eight lives for which a Peek card is chosen.
-    assert rules.longest_game - before == 8 * 7 + 7 + 5 + 3 + 8
+    peek = Rules("peek", num_players=4, deck="classic-36")
+    trickster = Rules("trickster", num_players=4, deck="classic-36")
+
+    def added(more: Rules) -> dict[int, int]:
+        """What a round takes more, but for the larger cap that comes with the cards in the middle."""
+        larger = {live: more.max_bid(live) - rules.max_bid(live) for live in (2, 3, 4)}
+        return {k: more.longest_round(k) - rules.longest_round(k) - larger[k] for k in larger}
+
+    assert added(peek) == {2: 2, 3: 3, 4: 4}  # a peek by each seat
+    assert added(trickster) == {2: 2, 3: 4, 4: 6}  # and pointing by all but two
+    for more, times in ((peek, 1), (trickster, 2)):
+        rounds = {k: more.longest_round(k) for k in (2, 3, 4)}
+        # Eight rounds of four seats, one each of 4, 3 and 2; and after each of the eight, what its loser can do.
+        assert more.longest_game == 9 * rounds[4] + rounds[3] + rounds[2] + 8 * times

@@ -6,14 +6,14 @@ import re
 
 import pytest
 
-from coyote_env.coyote.engine import KINDS, PHASES
-from coyote_env.coyote.rules import EDITIONS, VARIANTS
+from coyote_env.coyote.engine import ACTIONS, KINDS, PHASES
+from coyote_env.coyote.rules import EDITIONS
 from tests.make_playthroughs import COMMAND, FOLDER, PLAYTHROUGHS, packed, play
 
 HELP = f"write it with `{COMMAND}`, read the diff, and commit it if every change is meant"
 
 
-SHORT = ("mini_2", "gigamic-2011_2")  # played again with bounds checks and without compilation
+SHORT = ("mini_2", "gigamic-2011_2", "trickster_2")  # played again with bounds checks and without compilation
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,9 @@ def test_a_game_plays_as_it_did(name):
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_no_edition_without_playthroughs(edition):
     seats = {kwargs["num_players"] for kwargs in PLAYTHROUGHS.values() if kwargs["edition"] == edition}
-    wanted = {"gigamic-2011": {2, 3, 4, 6, 10}, "mini": {2, 3}}
+    wanted = {
+        "gigamic-2011": {2, 3, 4, 6, 10}, "animals": {2, 4}, "peek": {2, 3, 6}, "trickster": {2, 3, 4}, "mini": {2, 3},
+    }  # fmt: skip
     assert edition in wanted, f"say here for which numbers of seats {edition} is to have playthroughs; then {COMMAND}"
     assert seats >= wanted[edition], f"PLAYTHROUGHS lacks {edition} for {wanted[edition] - seats} seats; then {COMMAND}"
 
@@ -43,7 +45,7 @@ def test_no_file_without_an_entry():
 def test_together_they_reach_every_kind_of_action_and_phase():
     text = "\n".join(path.read_text() for path in FOLDER.glob("*.txt"))
     taken = {re.sub(r"[+_]\d+$", "", name) for name in re.findall(r"^  action +(\S+) ", text, re.MULTILINE)}
-    assert taken == {"challenge", *VARIANTS, "bid"}
+    assert taken == set(ACTIONS)
     assert set(re.findall(r"^  phase +(\S+)$", text, re.MULTILINE)) == set(PHASES)
     # In the history's rows: one-hot of the seat, then of the kind; here of four seats.
     four = (FOLDER / "gigamic-2011_4.txt").read_text()
@@ -51,6 +53,12 @@ def test_together_they_reach_every_kind_of_action_and_phase():
     assert {int(kind) - 4 for kind in rows} == set(range(len(KINDS)))
     assert re.search(r"^ +reveal_lives +0=1$", text, re.MULTILINE), "nobody lost two lives at once"
     assert re.search(r"^ +deduced +\S", text, re.MULTILINE), "no card was ever told by counting"
+    assert re.search(r"^ +deduced +\S+=1 \S+=1", text, re.MULTILINE), "never two cards of which counting told both"
+    for section in ("centre", "coyote_card", "pointed"):
+        assert re.search(rf"^ +{section} +\S", text, re.MULTILINE), f"nobody ever saw {section}"
+    assert re.search(r"discard_\w+ \(\d+\)\n\nState \d+\n.*\n  phase +discard$", text, re.MULTILINE), (
+        "nobody ever discarded two Peek cards"
+    )
 
 
 def test_bids_are_packed_into_ranges():

@@ -80,22 +80,109 @@ class _View:
         self.seat = int(s["seat"])
         self.announcer = int(s["announcer"])
         self.bid = int(s["bid"])
+        # As engine.is_revealed, which a call from here would compile once more.
+        self.revealed = engine.PHASES[s["phase"]] in ("over", "discard")
         observation = np.zeros((1, game.layout.size), np.float32)
         seats = np.array([0 if viewer is None else viewer], np.int64)
         game.observe(game.rules, states, seats, viewer is None, observation)
-        self.hides = viewer is not None and not self.over and int(s["num_cards"][viewer]) > 0
+        view, row = game.layout.view, observation[0]
         counts = np.array([count for _, count in game.config.cards])
-        self.unseen = game.layout.view(observation[0], "unseen") * counts
-        self.deduced = game.layout.view(observation[0], "deduced")
+        faces = game.config.faces
+        self.unseen = view(row, "unseen") * counts
+        self.deduced = [face for face, n in zip(faces, view(row, "deduced"), strict=True) for _ in range(round(n))]
+        # The faces in the middle that this viewer knows, by place.
+        self.middle: dict[int, str] = {}
+        for section, place in (("centre", engine.CENTRE), ("coyote_card", engine.COYOTE_CARD)):
+            if section in game.layout.slices and view(row, section).any():
+                self.middle[place] = faces[int(view(row, section).argmax())]
+        # Each card hidden from it: whose or where, and whether counting tells it. All that is told is in ``deduced``,
+        # of several cards together: which of them lies where, nobody can tell.
+        self.hidden: list[tuple[str, bool]] = []
+        if viewer is not None and not self.revealed:
+            own = f"{_named(viewer)}'s own"
+            self.hidden += [(own, k < s["old"][viewer]) for k in range(s["num_cards"][viewer])]
+            for place, name in ((engine.CENTRE, "the centre card"), (engine.COYOTE_CARD, "the Coyote draw")):
+                if s["middle"][place] >= 0 and place not in self.middle:
+                    self.hidden.append((name, bool(s["middle_old"][place])))
+        self.hides = bool(self.hidden)
+        self.own_told = self.deduced if viewer is not None and len(self.deduced) == s["old"][viewer] else []
+
+    def names(self, told: bool) -> str:
+        """What is hidden from the viewer and (not) told by counting: "player_1's own and the centre card"."""
+        *first, last = dict.fromkeys(name for name, known in self.hidden if known == told) or [""]
+        return f"{', '.join(first)} and {last}" if first else last
 
     def worn(self, seat: int) -> list[str]:
         """Faces that a seat wears; "hidden" where the viewer cannot see them."""
         wearing = int(self.s["num_cards"][seat])
-        faces = self.game.config.faces
         if self.hides and seat == self.viewer:
-            told = [f"hidden, must be {faces[f]}" for f in np.flatnonzero(self.deduced)]
+            told = [f"hidden, must be {face}" for face in self.own_told]
             return told + ["hidden"] * (wearing - len(told))
-        return [faces[card] for card in self.s["cards"][seat, :wearing]]
+        return [self.game.config.faces[card] for card in self.s["cards"][seat, :wearing]]
+
+    def lying(self, place: int) -> str:
+        """The face of the card at a place in the middle, or "hidden"; "" where none lies."""
+        if self.s["middle"][place] < 0:
+            return ""
+        return self.middle.get(place, "hidden")
+
+    def lives(self, seat: int) -> str:
+        """A seat's lives: stars, or how many of its Peek cards are open and closed."""
+        s, most = self.s, self.game.config.lives
+        left = int(s["lives"][seat])
+        if s["out"][seat]:
+            return "out"
+        if not self.game.config.peek:
+            return "*" * left + "." * (most - left)
+        opened = int(s["open"][seat])
+        return ", ".join(f"{n} {kind}" for n, kind in ((opened, "open"), (left - opened, "closed")) if n)
+
+    def centre(self) -> str:
+        """The centre card, and who has looked at it in this round."""
+        seen = [_named(seat) for seat in np.flatnonzero(self.s["peeked"])]
+        return self.lying(engine.CENTRE) + (f"; {' and '.join(seen)} looked at it" if seen else "")
+
+    def coyote_card(self) -> str:
+        """Who holds the Coyote card, and what has been put down with it in this round."""
+        holder, user = int(self.s["holder"]), int(self.s["coyote_by"])
+        text = f"{_named(holder)} holds it" if holder >= 0 else "nobody holds it"
+        if user >= 0:
+            text += f"; {_named(user)} put its draw beside the centre card: {self.lying(engine.COYOTE_CARD)}"
+        return text
+
+    def challenge(self) -> tuple[str, str] | None:
+        """The challenge that is not settled yet, and what is due now."""
+        s = self.s
+        if self.over or s["challenger"] < 0:
+            return None
+        made = f"{_named(s['challenger'])} challenged the {self.bid} of {_named(self.announcer)}"
+        if self.revealed:
+            return made, f"every card lies open, and {_named(self.seat)} chooses a Peek card to give"
+        return made, "who is not in it points at who will win, hidden until the reveal"
+
+    def pointing(self) -> dict[int, tuple[int, str]]:
+        """By seat, at whom it pointed at the last pointing and how that turned out, as far as the viewer may know."""
+        s = self.s
+        pointing = engine.PHASES[s["phase"]] == "pointing"
+        if not self.game.config.trickster or (pointing and self.viewer is not None):
+            return {}
+        if s["challenger"] >= 0:
+            announcer, challenger = self.announcer, int(s["challenger"])
+        else:
+            announcer, challenger = self.sides()
+        judged = not pointing and not (self.forfeited() and s["challenger"] >= 0 and s["owed"] == 0)
+        said = {}
+        for seat in np.flatnonzero(s["pointed"]):
+            at = announcer if s["pointed"][seat] == 1 else challenger
+            verdict = f" ({'right' if at == s['reveal_winner'] else 'wrong'})" if judged else ""
+            said[int(seat)] = at, verdict
+        return said
+
+    def sides(self) -> tuple[int, int]:
+        """(announcer, challenger) of the last reveal."""
+        s = self.s
+        sides = int(s["reveal_winner"]), int(s["reveal_loser"])
+        return sides if s["reveal_total"] >= s["reveal_bid"] else sides[::-1]
 
     def announcements(self) -> list[tuple[int, str, int]]:
         """(seat, kind, number) of the round's last announcements, oldest first."""
@@ -135,6 +222,9 @@ class _View:
             )
         if phase == "after_again":
             return f"{_named(self.seat)} refused a number (again): now it must raise or challenge"
+        if s["must_raise"]:  # by which of the two, the record does not say where a seat has done both in this round
+            must = "raise" if self.bid else "announce"
+            return f"{_named(self.seat)} has looked at a card in the middle: now it must {must}"
         return None
 
     def reveal(self) -> str | None:
@@ -142,18 +232,19 @@ class _View:
         s = self.s
         if s["reveal_loser"] < 0:
             return None
-        loser, winner, lost = int(s["reveal_loser"]), int(s["reveal_winner"]), int(s["reveal_lives"])
-        announcer, challenger = (winner, loser) if s["reveal_total"] >= s["reveal_bid"] else (loser, winner)
+        loser, lost = int(s["reveal_loser"]), int(s["reveal_lives"])
+        announcer, challenger = self.sides()
         end = " and is out" if s["out"][loser] else ""
+        verb = "lost" if s["owed"] == 0 else "must pay"
         return (
             f"{_named(announcer)} said {s['reveal_bid']}, {_named(challenger)} challenged, the cards made "
-            f"{s['reveal_total']}: {_named(loser)} lost {lost} {'life' if lost == 1 else 'lives'}{end}"
+            f"{s['reveal_total']}: {_named(loser)} {verb} {lost} {'life' if lost == 1 else 'lives'}{end}"
         )
 
     def forfeited(self) -> bool:
         """Whether an illegal action ended the game: no reveal then ended it."""
         if self.game.config.game_end == "first_loss":
-            return self.over and self.s["reveal_loser"] < 0
+            return self.over and (self.s["reveal_loser"] < 0 or self.s["owed"] > 0)
         return self.over and self.s["live"] > 1
 
     def ending(self) -> str:
@@ -189,15 +280,14 @@ def text(game: Game, states: NDArray[np.void], viewer: int | None) -> str:
         marks = []
         if seat == viewer:
             marks.append("you")
-        if seat == view.announcer and not view.over:
+        if seat == view.announcer and not view.revealed:
             marks.append(f"{view.bid} stands" + (", doubled" if s["double"] else ""))
         if view.over:
             marks.append(f"return {float(s['returns'][seat]):+.3g}")
-        lives = "out" if s["out"][seat] else "*" * s["lives"][seat] + "." * (game.config.lives - s["lives"][seat])
         said = str(s["last_bid"][seat]) if s["last_bid"][seat] else "-"
         mover = "->" if seat == view.seat and not view.over else ""
         worn = " + ".join(view.worn(seat)) or "-"
-        rows.append((mover, _named(seat), lives, worn, said, ", ".join(marks)))
+        rows.append((mover, _named(seat), view.lives(seat), worn, said, ", ".join(marks)))
     widths = [max(len(row[column]) for row in rows) for column in range(6)]
     lines += [("  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True))).rstrip() for row in rows]
     lines.append("")
@@ -218,11 +308,17 @@ def text(game: Game, states: NDArray[np.void], viewer: int | None) -> str:
         ]
         missing = int(s["history_len"]) - len(made)
         say("announced", ", ".join(([f"({missing} before)"] if missing else []) + shown))
-    if view.over:
-        if s["drawn"].any():
-            say("drawn by ?", _faces(game, s["drawn"]))
-    else:
-        if s["double"]:
+    challenge = view.challenge()
+    if challenge:
+        say("challenge", "; ".join(challenge))
+    if game.config.peek:
+        say("centre", view.centre())
+    if game.config.trickster:
+        say("Coyote card", view.coyote_card())
+    if view.revealed and s["drawn"].any():
+        say("drawn by ?", _faces(game, s["drawn"]))
+    if not view.over:
+        if s["double"] and not challenge:
             say("double", f"whoever loses a challenge of {view.bid} made now loses 2 lives")
         demand = view.demand()
         if demand:
@@ -237,12 +333,19 @@ def text(game: Game, states: NDArray[np.void], viewer: int | None) -> str:
     pile = f"{s['pile_size']} of {game.config.deck_size} cards"
     say("pile", f"{pile}: {_faces(game, view.unseen)}" if viewer is None or not view.hides else pile)
     if view.hides:
-        unknown = round(float(view.unseen.sum()))
-        say("unseen", f"{unknown} cards, {_named(viewer or 0)}'s own among them: {_faces(game, view.unseen)}")
+        among = view.names(told=False)
+        unknown = f"{round(float(view.unseen.sum()))} cards" + (f", {among} among them" if among else "")
+        say("unseen", f"{unknown}: {_faces(game, view.unseen)}")
+        if len(view.deduced) > len(view.own_told):
+            order = ", in some order" if len(view.deduced) > 1 else ""
+            say("by counting", f"{view.names(told=True)} must be {' and '.join(view.deduced)}{order}")
     say("discards", _faces(game, s["discard"]))
     reveal = view.reveal()
     if reveal:
         say("last reveal", reveal)
+    pointing = view.pointing()
+    if pointing:
+        say("pointing", ", ".join(f"{_named(seat)} at {_named(at)}{end}" for seat, (at, end) in pointing.items()))
     if view.over:
         say("the end", view.ending())
     return "\n".join(lines).replace(_GLUE, " ")
@@ -354,6 +457,16 @@ def _feather(canvas: _Canvas, at: tuple[float, float], left: bool) -> None:
     canvas.line(quill, (x, y - 8), (x, y + 13), 1.5)
 
 
+def _peek_card(canvas: _Canvas, at: tuple[float, float], left: bool, face_up: bool) -> None:
+    """One life of the editions with Peek cards: a card with an eye, its back where it is closed, grey where lost."""
+    canvas.box((82, 116, 102) if not left else _PAPER, at, (14, 20), 3)
+    if left and face_up:
+        canvas.ellipse(_BLUE, at, (5, 3.5))
+        canvas.ellipse(_PAPER, at, (1.6, 1.6))
+    elif left:
+        canvas.box(_BACK, at, (11, 17), 2)
+
+
 def image(game: Game, states: NDArray[np.void], viewer: int | None) -> NDArray[np.uint8]:
     """The table as a picture, uint8 (H, W, 3), as ``viewer`` sees it (None: every card).
 
@@ -387,7 +500,9 @@ def image(game: Game, states: NDArray[np.void], viewer: int | None) -> NDArray[n
         canvas.write(str(number), (x, y - 62), 96, _DIM if s["refused"] else _PAPER)
         if s["refused"]:
             canvas.line(_RED, (x - 60, y - 48), (x + 60, y - 82), 5)
-        canvas.write(("refused, of " if s["refused"] else "by ") + _named(who), (x, y - 20), 24, _PALE)
+        said = ("refused, of " if s["refused"] else "by ") + _named(who)
+        challenger = f", challenged by {_named(s['challenger'])}" if s["challenger"] >= 0 else ""
+        canvas.write(said + challenger, (x, y - 20), 24, _PALE)
         if s["double"]:
             canvas.box(_RED, (x + 110, y - 62), (84, 28))
             canvas.write("double", (x + 110, y - 62), 24)
@@ -395,17 +510,28 @@ def image(game: Game, states: NDArray[np.void], viewer: int | None) -> NDArray[n
         canvas.write(f"{_named(view.seat)} opens", (x, y - 50), 30, _PALE)
     if not view.over:
         _arrow(canvas, (x - 128, y - 62), int(s["direction"]))
-    _card(canvas, (x - 64, y + 46), str(s["pile_size"]), 46, face_up=False)
-    canvas.write("pile", (x - 64, y + 92), 20, _DIM)
-    _card(canvas, (x + 64, y + 46), str(s["discard_size"]), 46, face_up=False)
-    canvas.write("discards", (x + 64, y + 92), 20, _DIM)
+    # Piles with their sizes, then what lies face down: as a card where the viewer knows it.
+    lying = [("pile", str(s["pile_size"]), False), ("discards", str(s["discard_size"]), False)]
+    for name, place in (("centre", engine.CENTRE), ("drawn", engine.COYOTE_CARD)):
+        face = view.lying(place)
+        if face:
+            lying.insert(1 + place, (name, face.removeprefix("hidden"), face != "hidden"))
     drawn = [face for face, k in zip(game.config.faces, s["drawn"], strict=False) for _ in range(k)]
+    if not view.over:  # a discard is due; at the end they lie above
+        lying += [("by ?", face, True) for face in drawn]
+    step = 128 if len(lying) == 2 else min(88, 440 / len(lying))
+    for k, (name, face, face_up) in enumerate(lying):
+        at = x + (k - (len(lying) - 1) / 2) * step
+        _card(canvas, (at, y + 46), face, 46, face_up)
+        canvas.write(name, (at, y + 92), 20, _DIM)
     if view.over and drawn:
         left = x - 26 * (len(drawn) - 1)
         for k, face in enumerate(drawn):
             _card(canvas, (left + 52 * k, y - 114), face, 46)
         canvas.write("drawn by ?", (left - 70, y - 114), 20, _DIM)
-    for k, line in enumerate(textwrap.wrap(view.demand() or "; ".join(view.declared()), 44)):
+    challenge = view.challenge()
+    due = challenge[1] if challenge else view.demand() or "; ".join(view.declared())
+    for k, line in enumerate(textwrap.wrap(due, 44 if n <= 6 else 36)):
         canvas.write(line, (x, y + 122 + 20 * k), 21, _GOLD)
 
     # Above and below: the round in order, what is left, the last reveal.
@@ -416,6 +542,10 @@ def image(game: Game, states: NDArray[np.void], viewer: int | None) -> NDArray[n
         left_over = ", ".join(view.unused()) or "none"
         canvas.write(f"unused: {left_over}", (SIZE[0] - 18, 22), 22, _DIM, "right")
     _strip(canvas, view)
+    pointing = view.pointing()
+    if pointing and s["challenger"] < 0:
+        pointed = ", ".join(f"{seat} at {whom}{end}" for seat, (whom, end) in pointing.items())
+        canvas.write(f"Last pointing: {pointed}", (18, 48), 20, _DIM, "left")
     canvas.write(f"Discards: {_faces(game, s['discard'])}".replace(_GLUE, " "), (18, SIZE[1] - 46), 22, _DIM, "left")
     reveal = view.reveal()
     canvas.write(f"Last reveal: {reveal}" if reveal else "No reveal yet", (18, SIZE[1] - 20), 24, _PALE, "left")
@@ -445,10 +575,24 @@ def _seat(canvas: _Canvas, view: _View, seat: int, at: tuple[float, float], widt
     lives = view.game.config.lives
     for k in range(lives):
         step = min(18.0, 112 / lives)
-        _feather(canvas, (x + (k - (lives - 1) / 2) * step, y + 66), k < s["lives"][seat])
+        place = (x + (k - (lives - 1) / 2) * step, y + 66)
+        left = k < s["lives"][seat]
+        if view.game.config.peek:
+            _peek_card(canvas, place, left, k < s["open"][seat])
+        else:
+            _feather(canvas, place, left)
+    pointing = view.pointing()
+    challenged = s["challenger"] >= 0  # an earlier pointing is told at the top
+    notes = ["Coyote card"] if seat == s["holder"] else []
+    notes += ["peeked"] if s["peeked"][seat] else []
+    notes += ["drew"] if seat == int(s["coyote_by"]) else []
+    if challenged and seat in pointing:
+        notes.append("points at {}{}".format(*pointing[seat]))
+    if notes:
+        canvas.write(", ".join(notes), (x, y + 86), 19, _GOLD)
     number = int(s["last_bid"][seat])
     if number:
-        stands = seat == view.announcer and not view.over
+        stands = seat == view.announcer and not view.revealed
         bubble = (x + (width / 2 + 4) * max(1, len(faces)) + 16, y - 40)
         if x > SIZE[0] / 2 + 10:
             bubble = (2 * x - bubble[0], bubble[1])

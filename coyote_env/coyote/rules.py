@@ -324,7 +324,7 @@ class Rules:
         return fewest, min(fewest + self.trickster + ("extra_feather" in self.variants), self.deck_size)
 
     def longest_round(self, live: int) -> int:
-        """Most decisions of a round with ``live`` live seats, discards not counted (``longest_game`` does).
+        """Most decisions of a round with ``live`` live seats, but for discards and the Coyote card.
 
         Let ``top`` be the cap of that round. Every decision is one of these:
 
@@ -335,12 +335,11 @@ class Rules:
         - The challenge: one, as it ends the round.
         - A variant action: each at most once a round by the whole table, if it can be used at all: `extra_feather`
           needs a card beyond those worn, `next_is` a third live seat.
-        - `peek`: once a seat, and each is followed by that seat's raise of a standing number, of which there are at
-          most top - 1. `coyote`: once. Both come in "peek" and "trickster" only, as does:
-        - pointing, with ``trickster``: each live seat that is not in the challenge, once.
+        - `peek`, with ``peek``: once a seat, and each is followed by that seat's raise of a standing number, of which
+          there are at most top - 1.
+        - Pointing, with ``trickster``: each live seat that is not in the challenge, once.
 
-        Without ``peek`` this is reached with any cards, unless top is 1 (see ``longest_game``); with it, seats may have
-        no open card left to peek with, and the bound need not be reached.
+        This is reached with any cards where every seat can peek, unless top is 1 (see ``longest_game``).
         """
         top = min(self.max_bid(live), self.max_bid())  # as engine.pack: ids run to max_bid(N)
         spare = self.deck_size - live - self.peek
@@ -354,7 +353,7 @@ class Rules:
         }
         played = sum(possible[variant] for variant in self.variants)
         refused = "again" in self.variants and possible["again"]
-        peeking = (min(live, top - 1) if self.peek else 0) + self.trickster
+        peeking = min(live, top - 1) if self.peek else 0
         pointing = live - 2 if self.trickster else 0
         return top + 1 + played + refused + peeking + pointing
 
@@ -372,8 +371,9 @@ class Rules:
         cap is 1, a `double` may be challenged at once and then takes two lives; and a deck may not let every seat
         lose every round.) With `first_loss` a game is one round.
 
-        With ``peek`` the loser of a life may be asked which Peek card to discard, unless it was its last: at most
-        lives - 1 for each seat.
+        With ``peek`` the loser of a life may be asked which Peek card to discard, unless it was its last; with
+        ``trickster`` it then holds the Coyote card for a round, unless it is out: at most lives - 1 each for each seat.
+        Open cards to peek with run out before that, so that with ``peek`` the bound need not be reached.
         """
         rounds = [self.longest_round(live) for live in range(2, self.num_players + 1)]  # R(2), .., R(N)
         if self.game_end == "first_loss":
@@ -385,7 +385,7 @@ class Rules:
             best = max(best, length)
             spent += best
         total = sum(rounds) + (self.lives - 1) * (spent + best)
-        return total + (self.num_players * (self.lives - 1) if self.peek else 0)
+        return total + self.num_players * (self.lives - 1) * (self.peek + self.trickster)
 
     @property
     def return_bounds(self) -> tuple[float, float]:
