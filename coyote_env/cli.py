@@ -118,7 +118,8 @@ def _solve(arguments: argparse.Namespace) -> None:
     solution = equilibrium.solve(game, arguments.target, arguments.max_iterations)
     print(solution)
     if game.num_players() == 2:
-        print(f"value for seat 0  {equilibrium.exact_value(game):+.9f}, by linear programming")
+        value = round(equilibrium.exact_value(game), 9) + 0.0  # no minus before a zero
+        print(f"value for seat 0  {value:+.9f}, by linear programming")
     if arguments.json is not None:
         arguments.json.write_text(json.dumps(solution.policy, indent=1) + "\n", encoding="utf-8")
 

@@ -47,7 +47,8 @@ def game(*, num_players: int = 2, long: int = 40, edition: str = "plain") -> Gam
         "action_names": ("short", "long", "wait"),
         "action_id": {"short": SHORT, "long": LONG, "wait": WAIT},
         "state_dtype": record_dtype(FIELDS),
-        "prepare": lambda game, states, options: np.full(len(states), -1, np.int64),
+        "tape_size": 0,
+        "prepare": lambda game, options, tape: -1,
         "deal": _deal_many,
         "legal_mask": _legal_mask,
         "observe": _observe,
@@ -82,7 +83,7 @@ def _unused(*arguments: Any) -> Any:
     raise AssertionError("the tests of this game do not need this kernel")
 
 
-def _deal_many(rules: Any, states: Any, starters: Any, failed: Any) -> int:
+def _deal_many(rules: Any, states: Any, tapes: Any, starters: Any) -> int:
     for i in range(len(states)):
         _deal(rules, states, i)
     return 0
@@ -118,8 +119,10 @@ def _observe(rules: Any, states: Any, seats: Any, all_seen: bool, out: Any) -> A
 def _step(
     rules: Any,
     states: Any,
+    tapes: Any,
     actions: Any,
     forfeits: Any,
+    deals: Any,
     seats: Any,
     observations: Any,
     masks: Any,
@@ -139,7 +142,8 @@ def _step(
         starter, short = int(states[i]["starter"]), int(states[i]["choice"]) == SHORT
         rewards[i] = (-1 if short else 1) / (n - 1)
         rewards[i, starter] = 1 if short else -1
-        _deal(rules, states, int(i))
+        if deals:
+            _deal(rules, states, int(i))
     states["seat"] = np.where(done, states["seat"], (states["seat"] + 1) % n)
     seats[:] = states["seat"]
     _observe(rules, states, seats, False, observations)

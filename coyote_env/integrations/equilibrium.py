@@ -8,9 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyspiel
-from scipy.optimize import linprog
-from scipy.sparse import coo_matrix, csr_matrix, hstack
+
+try:
+    import pyspiel
+    from scipy.optimize import linprog
+    from scipy.sparse import coo_matrix, csr_matrix, hstack
+except ImportError as error:
+    raise ImportError("this needs OpenSpiel and scipy: pip install 'coyote-env[equilibrium]'") from error
 
 from .open_spiel import NAME, CoyoteGame, parameters_of
 
