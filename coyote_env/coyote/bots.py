@@ -2,8 +2,8 @@
 
 All of them read the observation of their seat and the mask, nothing else, and remember nothing between decisions.
 
-Three kernels that call nothing of each other, because a new user waits for them to be compiled, and a kernel is compiled
-again into each of its callers. What is done once a decision, and not once a card or a number, is numpy.
+Three kernels that call nothing of each other, because a new user waits for them to be compiled, and a kernel is
+compiled again into each of its callers. What is done once a decision, and not once a card or a number, is numpy.
 """
 
 from __future__ import annotations
@@ -162,9 +162,11 @@ PARAMETERS = {
 P_EVIDENCE, P_FLOOR, P_JUMP, P_SURE, P_COST = range(3, len(PARAMETERS))
 
 
-@njit(types.void(_rules, _i2, _c3, _c2, _c2, _i2, types.int64, _c2, _f2, _i3, _i3, _f2, _i2))
+@njit(types.void(_rules, _i1, _i1, _i2, _c3, _c2, _c2, _i2, types.int64, _c2, _f2, _i3, _i3, _f2, _i2))
 def imagine_many(
     rules: Any,
+    kind: Any,
+    value: Any,
     facts: Any,
     cards: Any,
     known: Any,
@@ -184,18 +186,18 @@ def imagine_many(
     would make it so. Seat j then takes the total to be at least b with probability ``odds[row, b - lowest - shift]``,
     where row is ``tail[i, j, c]`` and shift ``shift[i, j, c]``. Exact for one card that j cannot see, one drawn by `?`
     included; any others are a typical one. ``fed[i]``: values of the TYPICAL cards, quantiles of the pool's numbers.
-    ``scratch`` (2, MAX_FACES): to work in.
+    ``scratch`` (2, MAX_FACES), 0: to work in.
     """
-    r = rules[0]
-    faces, n = int64(r["num_faces"]), live.shape[1]
+    faces, n = len(kind), live.shape[1]
     kinds = weight.shape[1] // faces
     top = odds.shape[1] - 1
     table, left = scratch[0], scratch[1]
     row = 0
     for i in range(len(facts)):
         size, reached, f = 0, 0, -1
-        for x in range(r["num_numbers"]):
-            size += pool[i, x]
+        for x in range(faces):
+            if kind[x] == NUMBER:
+                size += pool[i, x]
         for z in range(TYPICAL):
             while size > 0 and reached * 2 * TYPICAL <= (2 * z + 1) * size:
                 f += 1
@@ -215,15 +217,14 @@ def imagine_many(
             for x in range(faces):
                 seen = known[i, x] - cards[i, j, x] - (x == told)
                 need += cards[i, j, x]
-                kind = r["kind"][x]
-                if kind == DRAW:
+                if kind[x] == DRAW:
                     need += seen
-                elif kind == X2:
+                elif kind[x] == X2:
                     doubles += seen
-                elif kind in (MAX0, MAX_MINUS):
+                elif kind[x] in (MAX0, MAX_MINUS):
                     hits += seen
                 elif seen > 0:
-                    highest = max(highest, int64(r["value"][x]))
+                    highest = max(highest, value[x])
             for c in range(weight.shape[1]):
                 f = c % faces
                 if f == 0:
@@ -234,28 +235,27 @@ def imagine_many(
                 tail[i, j, c], shift[i, j, c] = 0, 0
                 if ways <= 0:
                     continue
-                kind = r["kind"][f]
                 # Number cards share a row, as far as no max0 or max- could hit them.
-                share = kind in (NUMBER, NIGHT) and (hits == 0 or (hits == 1 and r["value"][f] <= highest))
+                share = kind[f] in (NUMBER, NIGHT) and (hits == 0 or (hits == 1 and value[f] <= highest))
                 if share:
-                    shift[i, j, c] = int64(r["value"][f]) << doubles
+                    shift[i, j, c] = value[f] << doubles
                     if shared >= 0:
                         tail[i, j, c] = shared
                         continue
                     shared = row
                 tail[i, j, c] = row
                 solid = 0
-                for x in range(MAX_FACES):
+                for x in range(faces):
                     own = int64(x == second) + int64(x == f and not share)
                     table[x] = known[i, x] - cards[i, j, x] - (x == told) + own
                     left[x] = pool[i, x] + cards[i, j, x] + (x == told) - own
-                    if r["kind"][x] == DRAW:
+                    if kind[x] == DRAW:
                         left[x] = 0
                     solid += left[x]
-                hidden = need + (kind == DRAW)
+                hidden = need + (kind[f] == DRAW)
                 if hidden > 1 and size > 0:
                     table[fed[i, TYPICAL // 2]] += hidden - 1
-                plain = hits == 0 and kind != MAX0 and kind != MAX_MINUS
+                plain = hits == 0 and kind[f] != MAX0 and kind[f] != MAX_MINUS
                 base = count_cards(rules, table)
                 out = odds[row]
                 out[:] = 0.0
@@ -263,8 +263,8 @@ def imagine_many(
                     out[min(max(base - lowest, 0), top)] = 1.0
                 for x in range(faces if hidden > 0 else 0):
                     if left[x] > 0:
-                        total = base + (int64(r["value"][x]) << (doubles + (kind == X2)))
-                        if not plain or (r["kind"][x] != NUMBER and r["kind"][x] != NIGHT):
+                        total = base + (value[x] << (doubles + (kind[f] == X2)))
+                        if not plain or (kind[x] != NUMBER and kind[x] != NIGHT):
                             table[x] += 1
                             total = count_cards(rules, table)
                             table[x] -= 1
@@ -275,12 +275,13 @@ def imagine_many(
                     out[b] = reached_odds
                 row += 1
         for z in range(TYPICAL):
-            fed[i, z] = int64(r["value"][fed[i, z]]) if size > 0 else 0
+            fed[i, z] = value[fed[i, z]] if size > 0 else 0
 
 
 @njit(
     types.void(
-        _i1, _mask, _i2, _i3, _i2, _f3, _f2, _i3, _i3, _f2, types.int64, _i2, _f2, _f1, _f3, _f3, _f2, _f2, _i1, _i1
+        _i1, _mask, _i2, _i3, _i2, _f3, _f2, _i3, _i3, _f2, types.int64, _i2, _f2, _f1,
+        _f3, _f3, _f2, _f1, _f1, _f2, _i1, _i1,
     )
 )  # fmt: skip
 def decide_many(
@@ -301,6 +302,8 @@ def decide_many(
     belief: Any,
     raised: Any,
     after: Any,
+    truth: Any,
+    ahead: Any,
     sums: Any,
     follow: Any,
     actions: Any,
@@ -312,7 +315,8 @@ def decide_many(
     ``fed[i]``: what another feather may add. Of a round's numbers those from ``start`` on are looked at; g counts from
     there.
 
-    To work in: belief (REACH, N + 1, C), raised (REACH + 1, N, C), after (N, C), sums (REACH, 3), follow (N,).
+    To work in: belief (REACH, N + 1, C), raised (REACH + 1, N, C), after (N, C), truth, ahead (REACH,),
+    sums (REACH, 3), follow (N,).
     """
     n = live.shape[1]
     size = weight.shape[1]
@@ -365,7 +369,9 @@ def decide_many(
                         p = doubts[count, int(p * (LEVELS - 1) + 0.5)]
                     belief[last, j, c] = p
                     believed += w[c] * p
-                if j > 0 and believed < par[P_SURE]:
+                if j == 0:
+                    truth[last] = believed
+                elif believed < par[P_SURE]:
                     sure = False
         belief[last, 1:] = 1.0
 
@@ -392,15 +398,13 @@ def decide_many(
                     for c in range(size):
                         raised[g, j, c] = raised[g + 1, j, c] + mix * (after[j, c] - raised[g + 1, j, c])
                 best = max(own, best)
-                true = 0.0
-                for c in range(size):
-                    true += w[c] * belief[g, 0, c]
+                ahead[g] = best
                 for j in range(n):
                     k = follow[j]
                     q = k
                     if k == 0:  # the own answer cannot depend on the case
                         q = n
-                        call = true * value[i, 0, 0] + (1.0 - true) * value[i, 0, j]
+                        call = truth[g] * value[i, 0, 0] + (1.0 - truth[g]) * value[i, 0, j]
                         belief[g, n] = 1.0 if g == last or call >= best else 0.0
                     lost, more = value[i, 0, j], value[i, 0, k] - value[i, 0, j]
                     for c in range(size):
@@ -417,10 +421,7 @@ def decide_many(
         best_value = -1e9
         action = -1
         if mask[ids[CHALLENGE]] == 1:
-            true = 0.0
-            for c in range(size):
-                true += w[c] * belief[standing, 0, c]
-            stake = facts[i, DOUBLED]
+            true, stake = truth[standing], facts[i, DOUBLED]
             best_value = true * value[i, stake, 0] + (1.0 - true) * value[i, stake, announcer]
             action = ids[CHALLENGE]
         if may_reverse and turned - par[P_COST] > best_value:
@@ -430,17 +431,16 @@ def decide_many(
             worth = -par[P_COST]
             for lower in (before + 1, bid + 1):  # the new number: as likely the least one as the next higher one
                 g = min(max(lower + (lower == bid) - start, 0), last)
-                true, more = 0.0, 0.0
-                for c in range(size):
-                    true += w[c] * belief[g, 0, c]
-                    more += w[c] * raised[g, 0, c]
-                call = true * value[i, 0, 0] + (1.0 - true) * value[i, 0, announcer]
-                worth += 0.5 * (max(more, call) if g < last else call)
+                call = truth[g] * value[i, 0, 0] + (1.0 - truth[g]) * value[i, 0, announcer]
+                worth += 0.5 * max(ahead[g], call)
             if worth > best_value:
                 best_value = worth
                 action = ids[AGAIN]
 
         # Announcements, with all that may be declared before them: who must answer, who gets a feather, the double.
+        may_double = ids[DOUBLE] >= 0 and mask[ids[DOUBLE]] == 1
+        may_idem = ids[IDEM] >= 0 and mask[ids[IDEM]] == 1
+        number, answerer, fed_one, told, calls_next = -1, 0, 0, 0, False  # the best one, and what comes with it
         natural = facts[i, WAITING] if facts[i, AGAIN_DUE] == 1 else follow[0]
         for k in range(1, n):
             named = k != natural and facts[i, NAMED] < 0
@@ -463,37 +463,39 @@ def decide_many(
                     if mask[ids[EXTRA_FEATHER] + j - 1] == 1 and j != k:
                         feather = j
             for way in range(4):
-                feed, doubled = way >= 2, way % 2
-                tell = doubled > facts[i, DECLARED]
-                if (feed and feather < 0) or (not feed and facts[i, FED] >= 0) or doubled < facts[i, DECLARED]:
+                feed, doubled = way // 2, way % 2
+                new_feather, new_double = feed - (facts[i, FED] >= 0), doubled - facts[i, DECLARED]
+                if (
+                    new_feather < 0
+                    or new_double < 0
+                    or (feed > 0 and feather < 0)
+                    or (new_double > 0 and not may_double)
+                ):
                     continue
-                if tell and (ids[DOUBLE] < 0 or mask[ids[DOUBLE]] == 0):
-                    continue
-                plain = not (named or feed or doubled)
-                for g in range(standing, last + 1):
-                    if g == standing:
-                        if not plain or ids[IDEM] < 0 or mask[ids[IDEM]] == 0:
-                            continue
-                    elif mask[ids[FIRST] + start + g - 1] == 0:
+                cost = par[P_COST] * (named + new_feather + new_double)
+                plain = not named and way == 0
+                for g in range(standing if plain and may_idem else standing + 1, last + 1):
+                    if g > standing and mask[ids[FIRST] + start + g - 1] == 0:
                         continue
-                    worth = 0.0
+                    worth = -cost if g > standing else -par[P_COST]
                     for z in range(TYPICAL):
-                        h = min(max(g - fed[i, z], standing), last) if feed else g
-                        worth += sums[h, 0] * value[i, doubled, k] + sums[h, 1] * value[i, doubled, 0] + sums[h, 2]
-                    new_feather = feed and facts[i, FED] < 0
-                    worth = worth / TYPICAL - par[P_COST] * (named + new_feather + tell + (g == standing))
+                        h = min(max(g - feed * fed[i, z], standing), last)
+                        answer = sums[h, 0] * value[i, doubled, k] + sums[h, 1] * value[i, doubled, 0] + sums[h, 2]
+                        worth += answer / TYPICAL
                     if worth > best_value:
-                        best_value = worth
-                        if tell:
-                            action = ids[DOUBLE]
-                        elif new_feather:
-                            action = ids[EXTRA_FEATHER] + feather - 1
-                        elif named:
-                            action = ids[NEXT_IS] + k - 1
-                        elif g == standing:
-                            action = ids[IDEM]
-                        else:
-                            action = ids[FIRST] + start + g - 1
+                        best_value, number, answerer, fed_one, told = worth, g, k, new_feather * feather, new_double
+                        calls_next = named
+        if number >= 0:
+            if told > 0:
+                action = ids[DOUBLE]
+            elif fed_one > 0:
+                action = ids[EXTRA_FEATHER] + fed_one - 1
+            elif calls_next:
+                action = ids[NEXT_IS] + answerer - 1
+            elif number == standing:
+                action = ids[IDEM]
+            else:
+                action = ids[FIRST] + start + number - 1
         if action < 0:  # a number is due and none within the outlook is legal: the least one
             action = ids[FIRST]
             while mask[action] == 0:
@@ -611,6 +613,8 @@ class Bayes:
             ratio = p / (1 - p) * (1 - threshold) / threshold
             self._doubts[live] = chosen["eps"] + (1 - 2 * chosen["eps"]) / (1 + ratio ** (1 / chosen["tau"]))
         self._clock = _clock(9)
+        faces = int(game.rules[0]["num_faces"])
+        self._kind, self._value = (game.rules[0][name][:faces].astype(np.int64) for name in ("kind", "value"))
         self._lowest = min(game.config.total_bounds(live)[0] for live in range(2, game.num_seats + 1))
         self._width = game.config.max_bid() - self._lowest + 2
 
@@ -659,15 +663,16 @@ class Bayes:
         """Actions for rows that all hide at most one card, or all hide two."""
         rules = self.game.rules
         size, n = view.live.shape
-        faces = int(rules[0]["num_faces"])
         kinds = TYPICAL if (view.facts[:, HIDDEN] > 1).any() else 1
-        cases = kinds * faces
+        cases = kinds * len(self._kind)
         weight, fed = np.empty((size, cases)), np.empty((size, TYPICAL), np.int64)
         tail, shift = np.empty((2, size, n, cases), np.int64)
         odds = np.empty((size * n * (cases + kinds), self._width))
-        scratch = np.empty((2, MAX_FACES), np.int32)
+        scratch = np.zeros((2, MAX_FACES), np.int32)
         imagine_many(
             rules,
+            self._kind,
+            self._value,
             view.facts,
             view.cards,
             view.known,
@@ -700,6 +705,8 @@ class Bayes:
             np.empty((REACH, n + 1, cases)),
             np.empty((REACH + 1, n, cases)),
             np.empty((n, cases)),
+            np.empty(REACH),
+            np.empty(REACH),
             np.empty((REACH, 3)),
             np.empty(n, np.int64),
             chosen,
