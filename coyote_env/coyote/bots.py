@@ -459,18 +459,15 @@ def decide_many(
                 sums[g, 0], sums[g, 1], sums[g, 2] = true, called - true, passed
             feather = facts[i, FED]
             if feather < 0 and ids[EXTRA_FEATHER] >= 0:
-                for j in range(1, n):
-                    if mask[ids[EXTRA_FEATHER] + j - 1] == 1 and j != k:
+                for j in range(1, n):  # the answering seat if possible: it does not see what it then wears
+                    if mask[ids[EXTRA_FEATHER] + j - 1] == 1 and feather != k:
                         feather = j
             for way in range(4):
                 feed, doubled = way // 2, way % 2
                 new_feather, new_double = feed - (facts[i, FED] >= 0), doubled - facts[i, DECLARED]
-                if (
-                    new_feather < 0
-                    or new_double < 0
-                    or (feed > 0 and feather < 0)
-                    or (new_double > 0 and not may_double)
-                ):
+                if new_feather < 0 or new_double < 0:
+                    continue
+                if (feed > 0 and feather < 0) or (new_double > 0 and not may_double):
                     continue
                 cost = par[P_COST] * (named + new_feather + new_double)
                 plain = not named and way == 0
