@@ -331,10 +331,10 @@ def test_pointing_is_hidden_until_the_reveal_and_stays_until_the_next():
     assert line(env.render_from(None), "pointing") == "player_0 at player_3"
     env.step(env.action_id("point_announcer"))
     judged = "player_0 at player_3 (wrong), player_1 at player_2 (right)"
-    for viewer in (0, 2, None):
-        assert line(env.render_from(viewer), "pointing") == judged
-        assert line(env.render_from(viewer), "last reveal").endswith("the cards made 26: player_3 must pay 1 life")
-        assert line(env.render_from(viewer), "challenge").endswith(
+    for view in (0, 2, None):
+        assert line(env.render_from(view), "pointing") == judged
+        assert line(env.render_from(view), "last reveal").endswith("the cards made 26: player_3 must pay 1 life")
+        assert line(env.render_from(view), "challenge").endswith(
             "; every card lies open, and player_3 chooses a Peek card to give"
         )
     env.step(env.action_id("discard_open"))

@@ -43,7 +43,7 @@ KINDS = ("raise", "idem", "again", "reverse")
 HISTORY = 16  # announcements of the round that an observation shows
 MAX_ROUNDS = 10 * 9  # each costs a life
 WIN, PLACEMENT, ROUND = range(3)
-SCRATCH = 6  # rows of integers that kernels work in: the first four by whoever counts cards, the others by observe
+SCRATCH = 7  # rows of integers that kernels work in: the first four by whoever counts cards, the others by observe
 
 # Unsigned where no value is negative: indices made of such fields need no test for counting from the end.
 RULES = record_dtype(
@@ -984,12 +984,13 @@ def observe(
 
     if r["peek"]:
         peeked_at = at + n
-        centre_at = at + 2 * n + 1
+        centre_at = at + 2 * n + 2
         for k in range(n):
             seat = wrap(viewer + k, n)
             out[at + k] = s["open"][seat] * r["per_life"]
             out[peeked_at + k] = s["peeked"][seat]
-        out[centre_at - 1] = s["must_raise"]
+        out[centre_at - 2] = s["must_raise"]
+        out[centre_at - 1] = s["owed"] / 2
         if s["middle"][CENTRE] >= 0 and (all_seen or sees_middle(states, i, viewer, CENTRE)):
             out[centre_at + s["middle"][CENTRE]] = 1.0
         at = centre_at + faces
@@ -1016,9 +1017,12 @@ def observe(
     if r["odds"]:
         size = int64(r["max_bid"][n])
         known_in_play(rules, states, i, viewer, all_seen, known)
+        refill = scratch[6]  # of the other counts' type: total_distribution is then compiled once
+        for f in range(MAX_FACES):
+            refill[f] = s["discard"][f]
         tail = reals[0, : size + 1]
         tail[:] = 0.0
-        total_distribution(rules, known, pool, hidden, s["discard"], int64(0), scratch, reals[1], tail)
+        total_distribution(rules, known, pool, hidden, refill, int64(0), scratch, reals[1], tail)
         left = 0.0
         for b in range(size, 0, -1):
             left += tail[b]
@@ -1173,7 +1177,9 @@ def seat_distribution(rules: Any, states: Any, viewer: Any, lowest: Any, probabi
     all_seen = is_revealed(states, i)
     hidden = unseen(rules, states, i, viewer, all_seen, pool, known)
     known_in_play(rules, states, i, viewer, all_seen, known)
-    refill = states[i]["discard"]
+    refill = scratch[6]
+    for f in range(MAX_FACES):
+        refill[f] = states[i]["discard"][f]
     total_distribution(rules, known, pool, hidden, refill, lowest, scratch, reals[1], probabilities)
 
 

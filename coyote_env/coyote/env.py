@@ -31,7 +31,7 @@ def layout_of(rules: Rules, odds: bool) -> Layout:
         Section("seat_to_move", (n,), 0, 1, f"1 for the seat to move; {relative}"),
         Section("live", (n,), 0, 1, "1 for seats not eliminated"),
         Section("lives", (n,), 0, 1, "lives left / lives at the start"),
-        Section("cards", (n, faces), 0, 2, "cards of each face that a seat wears; the own row is 0 until the end"),
+        Section("cards", (n, faces), 0, 2, "cards of each face that a seat wears; own ones once all lies open"),
         Section("num_cards", (n,), 0, 2, "how many cards a seat wears, its own included"),
         Section("unseen", (faces,), 0, 1, f"part of each face's cards that are in the pile or {hidden}"),
         Section(
@@ -68,7 +68,8 @@ def layout_of(rules: Rules, odds: bool) -> Layout:
             Section("open_peeks", (n,), 0, 1, "open Peek cards / lives at the start"),
             Section("peeked", (n,), 0, 1, "1 for seats that have seen the centre card in this round"),
             Section("must_raise", (1,), 0, 1, "1: the seat to move has peeked or used the Coyote card in this turn"),
-            Section("centre", (faces,), 0, 1, "one-hot: the centre card, if this seat has seen it"),
+            Section("owed", (1,), 0, 1, "lives that the loser still has to give / 2"),
+            Section("centre", (faces,), 0, 1, "one-hot: the centre card, if this seat has seen it or all lies open"),
         ]
     if rules.trickster:
         sections += [
@@ -76,7 +77,9 @@ def layout_of(rules: Rules, odds: bool) -> Layout:
             Section("coyote_by", (n,), 0, 1, "1 for the seat that used it in this round"),
             Section("challenger", (n,), 0, 1, "1 for the seat that has challenged"),
             Section("pointed", (n,), -1, 1, "the last pointing, if public: 1 at the announcer, -1 at the challenger"),
-            Section("coyote_card", (faces,), 0, 1, "one-hot: the card put down with it, if this seat did"),
+            Section(
+                "coyote_card", (faces,), 0, 1, "one-hot: the card put down with it, for this seat if it did, or open"
+            ),
         ]
     if odds:
         sections.append(Section("odds", (top,), 0, 1, "P(total >= b) for b = 1, 2, ..., exact, from what it sees"))

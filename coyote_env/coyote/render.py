@@ -128,7 +128,7 @@ class _View:
 
     def lives(self, seat: int) -> str:
         """A seat's lives: stars, or how many of its Peek cards are open and closed."""
-        s, most = self.s, self.game.config.lives
+        s, most = self.s, int(self.game.config.lives)
         left = int(s["lives"][seat])
         if s["out"][seat]:
             return "out"
@@ -139,7 +139,7 @@ class _View:
 
     def centre(self) -> str:
         """The centre card, and who has looked at it in this round."""
-        seen = [_named(seat) for seat in np.flatnonzero(self.s["peeked"])]
+        seen = [_named(int(seat)) for seat in np.flatnonzero(self.s["peeked"])]
         return self.lying(engine.CENTRE) + (f"; {' and '.join(seen)} looked at it" if seen else "")
 
     def coyote_card(self) -> str:

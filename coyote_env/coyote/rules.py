@@ -313,7 +313,7 @@ class Rules:
 
     @property
     def max_draws(self) -> int:
-        """Most cards that a game can draw: in a round no card twice, and only to be worn or for a ``?``."""
+        """Most cards that a game can draw: in a round no card twice, and only to lie on the table or for a ``?``."""
         return self.max_rounds * min(
             self.deck_size, self._cards_in_play(self.num_players)[1] + dict(self.cards).get("?", 0)
         )
