@@ -17,7 +17,7 @@ import math
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -203,7 +203,7 @@ def _is_seed(value: object) -> bool:
 
 
 def _is_number(value: object) -> bool:
-    return type(value) in (int, float) and abs(value) < 1e15  # type: ignore[operator]  # a number by the first test
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e15
 
 
 def parse(data: bytes | str) -> GameRecord:
@@ -334,6 +334,11 @@ def replay(game: Game, record: GameRecord) -> Iterator[Frame]:
 
     ``game`` is the record's own, made of its ``game`` and ``rules``. Raises Departure where the record departs.
     """
+    return _replay(game, record, judged=True)
+
+
+def _replay(game: Game, record: GameRecord, judged: bool) -> Iterator[Frame]:
+    """``replay``; ``judged``: result and returns are held against the engine's too."""
     n = game.num_seats
     if record.game != game.name:
         raise Departure(0, None, f"the record is of {record.game}, not of {game.name}")
@@ -357,7 +362,8 @@ def replay(game: Game, record: GameRecord) -> Iterator[Frame]:
         end = used + len(draws)
         if end > game.tape_size:
             raise Departure(step, seat, f"{end} draws so far; a game of these rules has at most {game.tape_size}")
-        table.tapes[0, used:end] = [ids[name] for name in draws]
+        if draws:
+            table.tapes[0, used:end] = [ids[name] for name in draws]
         if end < game.tape_size:
             table.tapes[0, end] = STOP
         code = run()
@@ -378,11 +384,11 @@ def replay(game: Game, record: GameRecord) -> Iterator[Frame]:
         seat = event.seat
         if table.over:
             raise Departure(step, seat, f"{event.action} comes after the end of the game")
-        legal = np.flatnonzero(table.mask[0])
         if seat != table.seat:
             raise Departure(step, seat, f"{event.action} out of turn: seat {table.seat} is to move")
         action = game.action_id.get(event.action, -1)
         if action < 0 or bool(table.mask[0, action]) == event.illegal:
+            legal = np.flatnonzero(table.mask[0])
             names = ", ".join(game.action_names[a] for a in legal[:_SHOWN])
             more = f" and {len(legal) - _SHOWN} more" if len(legal) > _SHOWN else ""
             fault = (
@@ -392,6 +398,8 @@ def replay(game: Game, record: GameRecord) -> Iterator[Frame]:
         forfeited = event.illegal
         chance(step, seat, event.draws, lambda action=action: table.play(action))  # type: ignore[misc]
         yield Frame(step, event, table.states)
+    if not judged:
+        return
     last = len(record.events)
     result = UNFINISHED if not table.over else FORFEIT if forfeited else FINISHED
     if record.result != result:
@@ -412,6 +420,18 @@ def verify(game: Game, record: GameRecord) -> Departure | None:
     except Departure as departure:
         return departure
     return None
+
+
+def completed(game: Game, record: GameRecord) -> GameRecord:
+    """The record with the result and the returns that its events lead to. Raises Departure where one is impossible."""
+    played = _replay(game, record, judged=False)
+    over, returns = False, (0.0,) * game.num_seats
+    for frame in played:
+        over = bool(frame.states["over"][0])
+        returns = tuple(frame.states["returns"][0, : game.num_seats].tolist())
+    forfeited = bool(record.events) and record.events[-1].illegal
+    result = UNFINISHED if not over else FORFEIT if forfeited else FINISHED
+    return replace(record, result=result, returns=returns)
 
 
 # ---------------------------------------------------------------------------------------------------------------
