@@ -7,7 +7,6 @@ import contextlib
 import json
 import os
 import sys
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -105,7 +104,6 @@ def _add_match(commands: Any) -> None:
 
 def _match(arguments: argparse.Namespace) -> None:
     from coyote_env.arena import play_match
-    from coyote_env.core.record import RecordWriter
     from coyote_env.policies import load_policy, make_game, scripted_names
 
     kwargs = {"num_players": len(arguments.policies), **dict(arguments.set)}
@@ -126,10 +124,9 @@ def _match(arguments: argparse.Namespace) -> None:
     with contextlib.ExitStack() as stack:
         writer = None
         if arguments.records is not None:
-            with warnings.catch_warnings(record=True) as told:
-                writer = stack.enter_context(RecordWriter(arguments.records))
-            for warning in told:
-                print(warning.message, file=sys.stderr)
+            from coyote_env.cli_records import open_writer
+
+            writer = stack.enter_context(open_writer(arguments.records))
         result = play_match(game, policies, arguments.games, arguments.seed, progress=show, records=writer)
     if show is not None:
         print("\r\033[K", end="", file=sys.stderr)

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from coyote_env.arena.stats import wilson
 from coyote_env.core.game import Game
 from coyote_env.core.record import (
+    CUT_OFF,
     UNFINISHED,
     Frame,
     GameRecord,
@@ -68,6 +69,16 @@ def _lines(path: Path) -> Iterator[_Line]:
             yield _Line(number, found, game_of(found), None)
         except RecordError as error:
             yield _Line(number, found, None, error)
+
+
+def open_writer(path: Path) -> RecordWriter:
+    """A writer that says on the terminal, in one line, what it would warn of."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        writer = RecordWriter(path)
+    if writer.cut_off:
+        print(CUT_OFF.format(path), file=sys.stderr)
+    return writer
 
 
 def _many(number: int, what: str) -> str:
@@ -232,10 +243,8 @@ def import_log(arguments: argparse.Namespace) -> int:
             part = "" if game.record.result != UNFINISHED else f", unfinished: {game.ends}"
             print(f"{arguments.log}: game {place}: {_many(len(game.record.events), 'event')} recorded{part}")
     if arguments.records is not None and made:
-        with warnings.catch_warnings(record=True) as told, RecordWriter(arguments.records) as writer:
+        with open_writer(arguments.records) as writer:
             for record in made:
                 writer.write(record)
-        for warning in told:
-            print(warning.message, file=sys.stderr)
     print(f"{_many(len(games), 'game')}, {_many(len(made), 'record')}, {_many(found, 'departure')} from the rules")
     return 1 if found else 0

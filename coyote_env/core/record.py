@@ -29,6 +29,7 @@ FORMAT, VERSION = "coyote_env.record", 1
 FINISHED, FORFEIT, UNFINISHED = RESULTS = ("finished", "forfeit", "unfinished")
 MAX_LINE = 8 * 2**20  # bytes; the longest game that ships, of ten seats, needs about 100,000
 MAX_NAME = 100  # characters
+CUT_OFF = "{} ends in a line that is cut off; it stays there, new games begin on a line of their own"
 _SHOWN = 10  # legal actions named in a departure
 
 
@@ -150,9 +151,10 @@ def load_json(data: bytes) -> Any:
     except RecordError:
         raise
     except json.JSONDecodeError as error:
-        # JSON that breaks off is at fault where it ends, or where the string begins that is open there.
-        end = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string")
-        how = "cut off" if end and text.strip() else "not JSON"
+        # An object that breaks off lacks its last brace, or is at fault where the text ends.
+        whole = text.strip()
+        end = error.pos >= len(text.rstrip()) or (whole.startswith("{") and not whole.endswith("}"))
+        how = "cut off" if end and whole else "not JSON"
         where = f"character {error.pos + 1}" if error.lineno == 1 else f"line {error.lineno}, character {error.colno}"
         raise RecordError(f"{how}: {error.msg[:1].lower() + error.msg[1:]} at {where}") from None
     except RecursionError:
@@ -570,23 +572,23 @@ class RecordWriter:
     """Appends records to a file, each with one ``write`` of its whole line, unbuffered: whatever happens to the
     process, all earlier games are in the file, and at most the line being written is cut off.
 
-    A context manager. Opening a file whose last line is cut off gives a RuntimeWarning and leaves that line as it is;
-    new games begin on a line of their own. Raises OSError where the file cannot be opened or written.
+    A context manager. Opening a file whose last line is cut off (``cut_off``) gives a RuntimeWarning and leaves that
+    line as it is; new games begin on a line of their own. Raises OSError where the file cannot be opened or written.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
         self.games = 0  # written by this writer
         self._file = open(self.path, "a+b", buffering=0)  # noqa: SIM115  # held open on purpose; close() and with
-        self._within = self._cut_off()  # the file ends within a line
-        if self._within:
-            warnings.warn(
-                f"{self.path} ends in a line that is cut off; it stays there, new games begin on a line of their own",
-                RuntimeWarning,
-                stacklevel=2,
-            )
+        self.cut_off = self._within = self._ends_within()  # as found; whether it ends within a line now
+        if self.cut_off:
+            try:
+                warnings.warn(CUT_OFF.format(self.path), RuntimeWarning, stacklevel=2)
+            except RuntimeWarning:  # where warnings are made errors
+                self.close()
+                raise
 
-    def _cut_off(self) -> bool:
+    def _ends_within(self) -> bool:
         try:
             if self._file.seek(0, os.SEEK_END) == 0:
                 return False
