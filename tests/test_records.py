@@ -542,6 +542,14 @@ def test_a_full_disk_loses_the_game_that_did_not_fit(tmp_path, monkeypatch):
             writer.write(MINI)
 
 
+def test_a_pipe_can_be_written_to(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with open(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK), "rb") as reader, RecordWriter(pipe) as writer:
+        writer.write(MINI)
+        assert parse(reader.read()) == MINI
+
+
 def test_a_record_that_no_reader_would_take_is_not_written(tmp_path, monkeypatch):
     monkeypatch.setattr(record_module, "MAX_LINE", 300)
     with RecordWriter(tmp_path / "games.jsonl") as writer, pytest.raises(ValueError, match="a line has at most 300"):

@@ -594,7 +594,7 @@ class RecordWriter:
                 return False
             self._file.seek(-1, os.SEEK_END)
             return self._file.read(1) != b"\n"
-        except io.UnsupportedOperation:  # a pipe: nothing stands before
+        except OSError:  # a pipe, in which nothing stands before
             return False
 
     def write(self, record: GameRecord) -> None:
