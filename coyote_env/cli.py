@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,23 +13,71 @@ from typing import Any
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command line (default: this process's). Returns the exit status: 0, 2 for a usage error, 130 for Ctrl-C."""
+    """Run a command line (default: this process's). Returns the exit status: 0; 1 where a command that checks has found
+    something; 2 for a usage error; 130 for Ctrl-C."""
     parser = argparse.ArgumentParser(
-        prog="coyote", description="Matches between policies at tables of COYOTE; solves small tables."
+        prog="coyote", description="Matches between policies at tables of COYOTE; records of games; small tables solved."
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_match(commands)
+    _add_records(commands)
     _add_solve(commands)
     arguments = parser.parse_args(argv)
     try:
-        arguments.run(arguments)
+        status: int | None = arguments.run(arguments)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
+    except BrokenPipeError:  # whoever read our output has left, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter complains as it ends
+        return 141
     except (ValueError, TypeError, ImportError, OSError, RuntimeError) as error:  # PolicyError is a RuntimeError
         print(f"coyote {arguments.command}: error: {error}", file=sys.stderr)
         return 2
-    return 0
+    return status or 0
+
+
+def _add_records(commands: Any) -> None:
+    parser = commands.add_parser(
+        "records",
+        help="verify, show and count recorded games, and import logs",
+        description="Recorded games, one JSON line a game: the page of each game tells the form.",
+    )
+    kinds = parser.add_subparsers(dest="kind", required=True, metavar="COMMAND")
+
+    def add(name: str, text: str) -> argparse.ArgumentParser:
+        parser: argparse.ArgumentParser = kinds.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
+        parser.set_defaults(run=_records)
+        return parser
+
+    for name, text in (
+        ("verify", "replay every game of a file and say where it departs from the rules"),
+        ("show", "step through a game as text"),
+        ("stats", "count lengths, wins, announcements and challenges"),
+    ):
+        parser = add(name, text)
+        parser.add_argument("file", type=Path, metavar="FILE", help="records, one game a line")
+        if name == "show":
+            parser.add_argument("--game", type=int, default=1, metavar="K", help="its line; default: %(default)s")
+            parser.add_argument("--seat", type=int, metavar="S", help="what this seat sees; default: every card")
+    parser = add("import-log", "make records of another program's log and say where that departs from the rules")
+    parser.add_argument("log", type=Path, metavar="LOG", help="JSON: rounds with players, pile and turns")
+    parser.add_argument("--records", type=Path, metavar="FILE", help="append the records there")
+    parser.add_argument(
+        "--next-card", choices=("first", "last"), help="end of the pile that is drawn from, if the log does not tell"
+    )
+
+
+def _records(arguments: argparse.Namespace) -> int:
+    from coyote_env import cli_records
+
+    command = {
+        "verify": cli_records.verify,
+        "show": cli_records.show,
+        "stats": cli_records.stats,
+        "import-log": cli_records.import_log,
+    }
+    return command[arguments.kind](arguments)
 
 
 def _add_match(commands: Any) -> None:
@@ -50,6 +100,7 @@ def _add_match(commands: Any) -> None:
     parser.add_argument("--games", type=int, default=2_000, metavar="N", help="default: %(default)s")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="same seed, same result; default: %(default)s")
     parser.add_argument("--greedy", action="store_true", help="checkpoints take their best action instead of sampling")
+    parser.add_argument("--records", type=Path, metavar="FILE", help="append a record of each game there")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the result there too; the file must not exist")
     parser.set_defaults(run=_match)
 
@@ -73,7 +124,13 @@ def _match(arguments: argparse.Namespace) -> None:
             raise ValueError(f"--json {arguments.json}: there is no folder {arguments.json.parent}")
     show = _progress if sys.stderr.isatty() else None
     policies = [loaded[name] for name in arguments.policies]
-    result = play_match(game, policies, arguments.games, arguments.seed, progress=show)
+    with contextlib.ExitStack() as stack:
+        writer = None
+        if arguments.records is not None:
+            from coyote_env.cli_records import open_writer
+
+            writer = stack.enter_context(open_writer(arguments.records))
+        result = play_match(game, policies, arguments.games, arguments.seed, progress=show, records=writer)
     if show is not None:
         print("\r\033[K", end="", file=sys.stderr)
     print(result.table())

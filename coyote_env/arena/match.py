@@ -15,7 +15,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from coyote_env.policies import Policy, PolicyError, load_policy
 if TYPE_CHECKING:
     from coyote_env.core.batch import Batch
     from coyote_env.core.game import Game
+    from coyote_env.core.record import GameRecord, RecordWriter
 
 PolicyFunction = Callable[
     [npt.NDArray[np.float32], npt.NDArray[np.int8], np.random.Generator], npt.NDArray[np.integer[Any]]
@@ -169,6 +170,7 @@ def play_match(
     *,
     num_tables: int | None = None,
     progress: Progress | None = None,
+    records: RecordWriter | None = None,
 ) -> MatchResult:
     """Play `num_games` games between the policies, one a seat, and count.
 
@@ -181,12 +183,14 @@ def play_match(
     that draw nothing and answer each row by itself give the same result for any `num_tables` (tables played at once:
     default 512, never more than `num_games`).
 
-    `progress(done, num_games)` is called whenever games have ended.
+    `progress(done, num_games)` is called whenever games have ended. `records` gets a record of each game when it ends,
+    with the policies' names by seat and the seed that deals it; the result is the same without.
 
     Raises ValueError for arguments out of range, by name; what `load_policy` raises; and PolicyError for a policy that
     raises, or whose answer is not one legal action a row: it names the policy, the seat, the action and legal ones.
     """
     from coyote_env.core.batch import Batch
+    from coyote_env.core.record import MAX_NAME, shortened
     from coyote_env.core.rng import table_seeds
 
     seats = game.num_seats
@@ -203,6 +207,18 @@ def play_match(
     deal_seeds = np.array([table_seeds(int(s), 1)[0] for s in game_seeds(seed, num_games)])
     playing = np.arange(tables)  # number of the game at each table, -1 where no game is left to play
     queue = tables  # number of the next game to begin
+    if records is not None:
+        seeds = game_seeds(seed, num_games)
+        # Printable and of a bounded length, as records want them; a policy's name may be a path.
+        labels = [shortened(name, MAX_NAME) or "?" for name in players.names]
+
+        def keep(table: int, record: GameRecord) -> None:
+            number = int(playing[table])
+            if number >= 0:  # else a table that plays on unheeded
+                names = tuple(labels[entry] for entry in seating[number])
+                records.write(replace(record, names=names, seed=int(seeds[number])))
+
+        batch.record_to(keep)
     batch.reset(0)
     batch.deal(playing, deal_seeds[:tables])
     returns = np.zeros((num_games, seats))

@@ -7,7 +7,7 @@ they wrap, so this class makes their checks itself, and ``env()`` needs none of 
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,10 +17,11 @@ from pettingzoo import AECEnv
 
 from .batch import check_illegal_action
 from .game import RANDOM, Game
+from .record import GameRecord, trace
 from .rng import check_seed, table_seeds
 
 Observation = dict[str, NDArray[Any]]
-_STATE_MAGIC = b"coyote_env state 1\n"
+_STATE_MAGIC = b"coyote_env state 2\n"
 
 
 class GameEnv(AECEnv[str, Observation, int]):
@@ -67,6 +68,8 @@ class GameEnv(AECEnv[str, Observation, int]):
         self.agents: list[str] = []
         self._states: NDArray[np.void] = np.zeros(1, game.state_dtype)
         self._tapes = game.blank_tapes(1)  # the chance of this game, as far as it is drawn or fixed
+        self._first = -1  # who started it; -1: what led to this table is not known
+        self._played: list[int] = []  # the actions of this game in order
         self._started = False
         self._rewards = np.zeros((1, game.num_seats), np.float64)
         self._mover = -1  # seat to move
@@ -126,6 +129,7 @@ class GameEnv(AECEnv[str, Observation, int]):
         if code < 0:
             raise self.game.failure(self.game, code)
         self._states, self._tapes = states, tapes
+        self._first, self._played = int(states["seat"][0]), []
         self._started = True
         self._begin(bool(options))
         if self.render_mode == "human":
@@ -188,6 +192,7 @@ class GameEnv(AECEnv[str, Observation, int]):
             assert before is not None
             self._states = before
             raise game.failure(game, code)
+        self._played.append(action)
         self._select(int(self._next[0]), observation)
         self._cumulative_rewards[agent] = 0.0
         rewards = self._rewards[0].tolist()
@@ -254,31 +259,40 @@ class GameEnv(AECEnv[str, Observation, int]):
         flags = np.array([self._cumulative_rewards.get(a, np.nan) for a in self.possible_agents], "<f8")
         here = np.array([self.rewards.get(a, np.nan) for a in self.possible_agents], "<f8")
         head = _STATE_MAGIC + self.layout.hash.encode() + flags.tobytes() + here.tobytes()
-        return head + self._tapes.tobytes() + self._states.tobytes()
+        played = np.array([self._first, *self._played], "<i2")  # before the record, which comes last
+        return head + self._tapes.tobytes() + played.tobytes() + self._states.tobytes()
 
     def set_state(self, data: Any) -> None:
         """Goes on exactly where ``get_state`` was called. Raises ValueError for bytes of another layout or version."""
         head = _STATE_MAGIC + self.layout.hash.encode()
         n = self.game.num_seats
-        size = len(head) + 16 * n + self.game.tape_size + self.game.state_dtype.itemsize
+        fixed = len(head) + 16 * n + self.game.tape_size + self.game.state_dtype.itemsize
         if not isinstance(data, (bytes, bytearray, memoryview)):
             raise TypeError(f"state must be bytes from get_state(), not {type(data).__name__}")
         data = bytes(data)
-        if len(data) != size or not data.startswith(head):
-            raise ValueError(f"state must be {size} bytes from get_state() of an env with the same arguments")
+        # Between the tape and the record: who started and the actions so far, two bytes each.
+        size = len(data) - fixed
+        if size < 2 or size % 2 or not data.startswith(head):
+            raise ValueError(
+                f"state must be {fixed + 2} or more bytes from get_state() of an env with the same arguments"
+            )
         numbers = np.frombuffer(data, "<f8", 2 * n, len(head)).tolist()
         if np.isinf(numbers).any():
             raise ValueError("state has an infinite reward")
         tape = np.frombuffer(data, np.int8, self.game.tape_size, len(head) + 16 * n).copy()
         if tape.size and not RANDOM <= tape.min() <= tape.max() < len(self.game.outcomes):
             raise ValueError(f"state has a chance outcome that is not from -1 to {len(self.game.outcomes) - 1}")
-        states = np.frombuffer(data, self.game.state_dtype, 1, len(head) + 16 * n + tape.size).copy()
+        first, *played = np.frombuffer(data, "<i2", size // 2, len(head) + 16 * n + tape.size).tolist()
+        if not -1 <= first < n or not all(0 <= action < self._num_actions for action in played):
+            raise ValueError("state has a first seat or an action that this game has not")
+        states = np.frombuffer(data, self.game.state_dtype, 1, fixed - self.game.state_dtype.itemsize + size).copy()
         problem = self.game.check_state(self.game, states)
         if problem is not None:
             raise ValueError(f"state is no table of this game: {problem}")
         if not states["over"][0] and np.isnan(numbers).any():
             raise ValueError("state says that an agent has left a running game")
         self._states, self._tapes = states, tape[None]
+        self._first, self._played = first, played
         self._started = True
         self._begin(True)
         self._cumulative_rewards = dict(zip(self.agents, numbers[:n], strict=True))
@@ -303,10 +317,22 @@ class GameEnv(AECEnv[str, Observation, int]):
             raise TypeError(f"rng must be a numpy.random.Generator, not {rng!r}")
         other = copy.deepcopy(self)
         other._tapes[:] = RANDOM  # what is fixed is the true future, what was drawn shows what is hidden
+        other._first, other._played = -1, []
         self.game.redeal(self.game.rules, other._states, viewer, rng.integers(2**64, dtype=np.uint64))
         if other.agents and not other._states["over"][0]:
             other._show()
         return other
+
+    def record(self, names: Sequence[str] | None = None) -> GameRecord:
+        """The running or finished game, from ``reset`` on, every card that was drawn included.
+
+        ``names``: who sits in each seat, N printable texts; default the agents' names. Raises RuntimeError for a
+        copy from ``redeal_hidden``, whose hidden past is made up, and for a state whose history is not its own.
+        """
+        self._check_started()
+        if self._first < 0:
+            raise RuntimeError("this table comes from redeal_hidden(): its past is made up, so it has no record")
+        return trace(self.game, self._first, self._played, self._tapes[0], self._states, names)
 
     # -- rendering
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .game import Game
+from .game import RANDOM, Game
+from .record import BatchRecorder, GameRecord, RecordWriter, Sink, check_names
 from .rng import check_seed, table_seeds
 
 ILLEGAL_ACTION = ("raise", "forfeit")
@@ -53,7 +55,8 @@ class Batch:
         self.action_mask.flags.writeable = False
         self.rewards = np.zeros((self.num_tables, game.num_seats), np.float64)
         self.done = np.zeros(self.num_tables, np.bool_)
-        self._tapes = np.empty((self.num_tables, 0), np.int8)  # nobody fixes or records chance here
+        self._tapes = np.empty((self.num_tables, 0), np.int8)  # nobody fixes chance here, and records come on demand
+        self._recorder: BatchRecorder | None = None
         self._ready = False
 
     @property
@@ -67,27 +70,37 @@ class Batch:
         if seed is not None or not self._ready:
             self.states[:] = np.zeros(1, self.game.state_dtype)
             self.states["seed"] = table_seeds(seed, self.num_tables)
+        self._tapes.fill(RANDOM)
         self._start(self.states, self._tapes)
         self._ready = True
         self.rewards[:] = 0.0
         self.done[:] = False
         self.refresh()
+        if self._recorder is not None:
+            self._recorder.begin(slice(None), self.states)
 
     def deal(self, tables: NDArray[np.intp], seeds: NDArray[np.uint64]) -> None:
         """Deals a first game at some tables, int (n,), from base seeds of their own, uint64 (n,) (see ``table_seeds``):
         ``env.reset(seed=s)`` and ``deal([t], table_seeds(s, 1))`` are the same game. What else a row shows is zero."""
         self.states[tables] = np.zeros(1, self.game.state_dtype)
         self.states["seed"][tables] = seeds
+        self._deal(tables)
+        self.rewards[tables], self.done[tables] = 0.0, False
+
+    def _deal(self, tables: NDArray[np.intp]) -> None:
+        """The next game at some tables, int (n,), and what their rows show of it."""
         states = self.states[tables]
-        self._start(states, self._tapes[tables])
+        tapes = np.full((len(tables), self._tapes.shape[1]), RANDOM, np.int8)
+        self._start(states, tapes)
         seats = states["seat"].astype(np.int64)
         observation = np.empty((len(tables), self.game.layout.size), np.float32)
         mask = np.zeros((len(tables), self.game.num_actions), np.int8)
         self.game.observe(self.game.rules, states, seats, False, observation)
         self.game.legal_mask(self.game.rules, states, mask)
-        self.states[tables], self.seat[tables] = states, seats
+        self.states[tables], self.seat[tables], self._tapes[tables] = states, seats, tapes
         self.observation[tables], self._mask[tables] = observation, mask
-        self.rewards[tables], self.done[tables] = 0.0, False
+        if self._recorder is not None:
+            self._recorder.begin(tables, self.states)
 
     def _start(self, states: NDArray[np.void], tapes: NDArray[np.int8]) -> None:
         """The next game at each of these records, with everything drawn at random."""
@@ -98,6 +111,8 @@ class Batch:
         """Brings seat, observation and action_mask in line with ``states``, after these were assigned to."""
         if not self._ready:
             raise RuntimeError("call reset() before refresh()")
+        if self._recorder is not None:
+            self._recorder.forget()
         self.seat[:] = self.states["seat"]
         self.game.observe(self.game.rules, self.states, self.seat, False, self.observation)
         self.game.legal_mask(self.game.rules, self.states, self._mask)
@@ -111,13 +126,46 @@ class Batch:
         if not self._ready:
             raise RuntimeError("call reset() before step()")
         chosen = self._integers(actions, "actions")
+        recorder = self._recorder
+        if recorder is not None:  # a step overwrites these
+            seats, masks = self.seat.copy(), self._mask.copy() if self._forfeits else None
         table = self.game.step(
-            self.game.rules, self.states, self._tapes, chosen, self._forfeits, True,
+            self.game.rules, self.states, self._tapes, chosen, self._forfeits, recorder is None,
             self.seat, self.observation, self._mask, self.rewards, self.done,
         )  # fmt: skip
         if table >= 0:
             action, seat = int(chosen[table]), int(self.seat[table])
             raise self.game.illegal(action, seat, self.action_mask[table], f" at table {table}")
+        if recorder is not None:
+            recorder.add(seats, chosen, self.states)
+            ended = np.flatnonzero(self.done)
+            if ended.size:  # the kernel has left these to us: their tapes are read first
+                illegal = [masks is not None and not masks[i, chosen[i]] for i in ended]
+                games = recorder.finished(ended, self._tapes, self.states, illegal)
+                self._deal(ended)
+                for i, game in games:
+                    recorder.sink(i, game)  # last, so that a full disk leaves the tables in order
+
+    def record_to(self, target: RecordWriter | Sink | None, names: Sequence[str] | None = None) -> None:
+        """From now on hands every game that ends to ``target``: a writer, or a callable that takes (table, record).
+
+        Games that are running already are left out; call this before ``reset`` to get all. ``names``: who sits in each
+        seat, N printable texts. None records no more. Play is the same with and without, to the byte.
+        """
+        if target is None:
+            self._recorder, self._tapes = None, np.empty((self.num_tables, 0), np.int8)
+            return
+        sink: Sink = (lambda _, record: target.write(record)) if isinstance(target, RecordWriter) else target
+        self._recorder = BatchRecorder(self.game, self.num_tables, sink, check_names(self.game, names))
+        self._tapes = self.game.blank_tapes(self.num_tables)
+
+    def record(self, table: int) -> GameRecord:
+        """The running game at a table so far. RuntimeError unless ``record_to`` was called before it was dealt."""
+        if self._recorder is None or not self._ready:
+            raise RuntimeError("call record_to() and then reset() before record()")
+        if isinstance(table, bool) or not hasattr(table, "__index__") or int(table) not in range(self.num_tables):
+            raise ValueError(f"table must be from 0 to {self.num_tables - 1}, not {table!r}")
+        return self._recorder.record(int(table), self._tapes[table], self.states[table])
 
     def observe(self, seats: ArrayLike) -> NDArray[np.float32]:
         """Observation of any seat, float32 (T, L), a fresh array. ``seats``: one seat for all tables, or (T,)."""

@@ -65,7 +65,7 @@ class Game:
         layout: what an observation's L numbers mean.
         action_names: the A action names by id; ``action_id`` is the way back.
         state_dtype: the record of one table. Every game's begins with ``seed``, ``game``, ``returns``, ``seat``,
-            ``over``, ``out`` (eliminated), which the faces read.
+            ``over``, ``out`` (eliminated), which the faces read, and has ``draws``: how much of the tape is used.
         tape_size: D, the most chance outcomes that one game can have. A tape is the chance of a running game in
             order, int8 (D,): an entry >= 0 is forced; at RANDOM the outcome is drawn and then written; at STOP the
             kernel returns STOPPED, with the record as it is just before the draw. Tables that nobody records or fixes
@@ -82,8 +82,8 @@ class Game:
         first table with an illegal action (nothing has changed then), or a code; an ended game is followed by the next
         one if ``deals``;
         redeal(rules, states, seats, seed).
-        A code below -1 says that what the tape demands cannot be; ``failure`` puts it into words, and the records are
-        to be restored.
+        A code below -1 says that what the tape demands cannot be: -2 - k, the outcome k; ``failure`` puts it into
+        words, and the records are to be restored.
 
     Hooks:
         prepare(game, options, tape) -> starter: checks reset's options, writes what they fix on the tape (D,).
