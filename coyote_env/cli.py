@@ -16,7 +16,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line (default: this process's). Returns the exit status: 0; 1 where a command that checks has found
     something; 2 for a usage error; 130 for Ctrl-C."""
     parser = argparse.ArgumentParser(
-        prog="coyote", description="Matches between policies at tables of COYOTE; records of games; small tables solved."
+        prog="coyote",
+        description="Matches between policies at tables of COYOTE, records of games, small tables solved.",
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_match(commands)

@@ -30,8 +30,8 @@ WHOLE: dict[str, dict[str, Any]] = {
     "again": {"deck": "1*2 2", "variants": "again+idem"},
     "draws": {"deck": "? max0 1 2"},
     "three-feathers": {"num_players": 3, "deck": "0*3 1", "variants": "extra_feather+next_is+double"},
-    "peek": {"deck": "0*2 1 2", "peek": True, "lives": 2, **LAST},
-    "trickster": {"num_players": 3, "deck": "0*3 1", "peek": True, "trickster": True, "lives": 2, "closed_peeks": 1},
+    "peek": {"deck": "0*2 1 2", "peek": "yes", "lives": 2, **LAST},
+    "trickster": {"num_players": 3, "deck": "0*3 1", "peek": "yes", "trickster": "yes", "lives": 2, "closed_peeks": 1},
     "counting": {"deck": "0*3 1*2", "lives": 2, "reshuffle": "when_needed", **LAST},
 }
 # Any size: only played at random.

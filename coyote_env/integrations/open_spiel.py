@@ -44,7 +44,7 @@ NAME = "python_coyote"
 # One parameter for each field of Rules, and ``first_seat``. What is left as it is here comes from the edition.
 # OpenSpiel's text form of a game knows no commas, brackets or equals signs within a value, so:
 # deck: a deck's name, or faces with their counts, "1*2 3 ?"; variants: "all", "none", or names, "idem+again";
-# truth values: "true" or "false". first_seat: who starts the first round; -1: a chance node decides.
+# truth values: "yes" or "no" (it reads "true" as no text). first_seat: who starts the first round; -1: chance decides.
 PARAMETERS: Mapping[str, Any] = MappingProxyType(
     {field.name: -1 if field.type == "int" else "" for field in fields(Rules)} | {"edition": "mini", "first_seat": -1}
 )
@@ -89,7 +89,7 @@ def parameters_of(**rules: Any) -> dict[str, Any]:
         if isinstance(value, Mapping):
             value = write_deck(value)
         elif isinstance(value, bool):
-            value = str(value).lower()
+            value = "yes" if value else "no"
         elif isinstance(value, Iterable) and not isinstance(value, str):
             value = "+".join(value) or "none"
         if value is not None:
@@ -100,7 +100,7 @@ def parameters_of(**rules: Any) -> dict[str, Any]:
 def rules_of(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Keyword arguments of ``Rules`` from OpenSpiel's parameters."""
     rules: dict[str, Any] = {}
-    truth = {"true": True, "false": False}
+    truth = {"yes": True, "no": False}
     for field in fields(Rules):
         value = parameters.get(field.name, PARAMETERS[field.name])
         if value in ("", -1):
@@ -192,7 +192,7 @@ class Event:
         text: what an information state says of it.
         actor, action: absolute seat, and the action's id; -1 = none, or not known to this seat.
         seen: the sections of the seat's observation that follow from nothing public, after it; None for an action.
-        shown: the cards of a reveal, float32 (N + 1, faces), the last row what was drawn; None = no reveal.
+        shown: the cards of a reveal, float32 (N + 2, faces): by seat, in the middle, drawn; None = no reveal.
     """
 
     text: str
@@ -328,8 +328,11 @@ class Position:
         """The reveal of the round that ``self.record`` was in; the same for all."""
         table, game = self.table, self.table.game
         open_view = table.observe(self.record, 0, all_seen=True)
-        shown = np.zeros((game.num_seats + 1, len(game.outcomes)), np.float32)
-        shown[:-1] = table.layout.view(open_view, "cards")
+        shown = np.zeros((game.num_seats + 2, len(game.outcomes)), np.float32)
+        shown[:-2] = table.layout.view(open_view, "cards")
+        for face in self.record["middle"][0]:
+            if face >= 0:
+                shown[-2, face] += 1
         for face in self.drawn:
             shown[-1, face] += 1
         s = record[0]
@@ -461,7 +464,7 @@ class CoyoteObserver:
 
     Without perfect recall the tensor is the engine's observation, and its parts are the layout's sections. With it:
     ``player`` (N,), and for each of at most ``longest_game`` decisions, and for the deal before them, a row of
-    ``actor`` (N,), ``action`` (A,), ``shown`` (N + 1, faces), ``seen``: see ``Event``.
+    ``actor`` (N,), ``action`` (A,), ``shown`` (N + 2, faces), ``seen``: see ``Event``.
     """
 
     def __init__(self, table: Table, perfect_recall: bool) -> None:
@@ -475,7 +478,7 @@ class CoyoteObserver:
                 "player": (game.num_seats,),
                 "actor": (rows, game.num_seats),
                 "action": (rows, game.num_actions),
-                "shown": (rows, game.num_seats + 1, len(game.outcomes)),
+                "shown": (rows, game.num_seats + 2, len(game.outcomes)),
                 "seen": (rows, own),
             }
         else:
