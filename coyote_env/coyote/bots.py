@@ -391,8 +391,6 @@ def decide_many(
             own, best = -1e9, -1e9  # the worth of announcing g + 1 oneself; of the best number above g
             for g in range(last, -1, -1):
                 for j in range(n):
-                    if live[i, j] == 0:
-                        continue
                     # Others announce the next number, or jump; the own seat its best one.
                     mix = 1.0 - par[P_JUMP] if g < last - 1 else 1.0
                     if j == 0:
@@ -402,8 +400,6 @@ def decide_many(
                 best = max(own, best)
                 ahead[g] = best
                 for j in range(n):
-                    if live[i, j] == 0:
-                        continue
                     k = follow[j]
                     q = k
                     if k == 0:  # the own answer cannot depend on the case
