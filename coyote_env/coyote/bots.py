@@ -542,8 +542,8 @@ class Random:
 
 
 # By live seats. `python -m tests.tune_bots thresholds --seats 2 6` puts the best at 0.220 +- 0.009 for two (0.19 costs
-# 0.7% of wins) and 0.169 +- 0.017 for three. From four on the top is flat: 2,048 games a round do not find it, and the
-# loss from another threshold is small. Seven and more were not measured.
+# 0.7% of wins), 0.169 +- 0.017 for three and 0.111 +- 0.048 for four. For five and six its 2,048 games a round do not
+# tell (errors above 0.5), and seven and more were not measured: those are guesses.
 THRESHOLDS = {2: 0.19, 3: 0.16, 4: 0.145, 5: 0.1, 6: 0.1, 7: 0.1, 8: 0.1, 9: 0.1, 10: 0.1}
 
 
