@@ -176,7 +176,7 @@ def pack(rules: Rules, odds: bool, first_ids: dict[str, int]) -> NDArray[np.void
 # Chance
 
 
-@njit()
+@njit(inline=True)
 def pick(counts: Any, place: int) -> int:
     """The face of card number ``place`` of a multiset, counts (MAX_FACES,), laid out face by face."""
     face = 0
@@ -224,7 +224,7 @@ def draw(rules: Any, states: Any, tapes: Any, i: int) -> int:
     return face
 
 
-@njit()
+@njit(inline=True)
 def give(rules: Any, states: Any, tapes: Any, i: int, seat: int) -> int:
     """Draws a card for ``seat`` to wear. Returns 0, or draw's code below -1. The caller knows that one is left."""
     face = draw(rules, states, tapes, i)
@@ -240,7 +240,7 @@ def give(rules: Any, states: Any, tapes: Any, i: int, seat: int) -> int:
 # Rounds
 
 
-@njit()
+@njit(inline=True)
 def wrap(seat: int, n: int) -> int:
     """``seat`` modulo n, for -n <= seat < 2n: seats are wrapped so often that the division shows in the profile."""
     if seat >= n:
@@ -250,7 +250,7 @@ def wrap(seat: int, n: int) -> int:
     return seat & 15  # says that it is not negative: indices made of it need no test for counting from the end
 
 
-@njit()
+@njit(inline=True)
 def next_live(rules: Any, states: Any, i: int, seat: int, direction: int) -> int:
     """The live seat after ``seat`` in ``direction``."""
     n = int64(rules[0]["num_players"])
@@ -375,14 +375,14 @@ def count_cards(rules: Any, cards: Any) -> int:
     return total
 
 
-@njit()
+@njit(inline=True)
 def pay(states: Any, i: int, rewards: Any, seat: int, amount: float) -> None:
     """Every reward goes through here, so that returns are the sum of what was paid."""
     rewards[i, seat] += amount
     states[i]["returns"][seat] += amount
 
 
-@njit()
+@njit(inline=True)
 def next_pointer(rules: Any, states: Any, i: int, seat: int) -> int:
     """E: the next seat clockwise that has to point, being live and not in the challenge; -1 when all have."""
     s = states[i]
@@ -392,7 +392,7 @@ def next_pointer(rules: Any, states: Any, i: int, seat: int) -> int:
     return -1 if seat == s["challenger"] else seat
 
 
-@njit()
+@njit(inline=True)
 def challenge(rules: Any, states: Any, tapes: Any, i: int, rewards: Any, scratch: Any) -> int:
     """The seat to move challenges. E: before the reveal the others point."""
     s = states[i]
@@ -455,7 +455,7 @@ def reveal(rules: Any, states: Any, tapes: Any, i: int, rewards: Any, scratch: A
     return collect(rules, states, tapes, i, rewards)
 
 
-@njit()
+@njit(inline=True)
 def collect(rules: Any, states: Any, tapes: Any, i: int, rewards: Any) -> int:
     """The loser gives the lives it owes. D: if they are Peek cards of both kinds and some remain, it chooses."""
     s = states[i]
@@ -474,7 +474,7 @@ def collect(rules: Any, states: Any, tapes: Any, i: int, rewards: Any) -> int:
     return settle(rules, states, tapes, i, rewards)
 
 
-@njit()
+@njit(inline=True)
 def settle(rules: Any, states: Any, tapes: Any, i: int, rewards: Any) -> int:
     """The loser has paid: rewards (H), eliminations, and the next round."""
     s = states[i]
@@ -519,7 +519,7 @@ def settle(rules: Any, states: Any, tapes: Any, i: int, rewards: Any) -> int:
     return begin_round(rules, states, tapes, i, starter)
 
 
-@njit()
+@njit(inline=True)
 def end_game(states: Any, i: int) -> None:
     """The cards stay on the table, for all to see, until the next deal."""
     states[i]["over"] = 1
@@ -547,7 +547,7 @@ def forfeit(rules: Any, states: Any, i: int, rewards: Any) -> None:
 # Turns
 
 
-@njit()
+@njit(inline=True)
 def announce(rules: Any, states: Any, i: int, number: int, kind: int) -> None:
     """The seat to move becomes the announcer of ``number``."""
     s = states[i]
@@ -561,7 +561,7 @@ def announce(rules: Any, states: Any, i: int, number: int, kind: int) -> None:
     s["history_len"] += 1
 
 
-@njit()
+@njit(inline=True)
 def step(rules: Any, states: Any, tapes: Any, i: int, action: int, rewards: Any, scratch: Any) -> int:
     """Plays a legal ``action`` of the seat to move; adds what it pays to ``rewards[i]``.
 
@@ -658,7 +658,7 @@ def step(rules: Any, states: Any, tapes: Any, i: int, action: int, rewards: Any,
     return 0
 
 
-@njit()
+@njit(inline=True)
 def legal_mask(rules: Any, states: Any, i: int, masks: Any) -> None:
     """Writes the legal actions of the seat to move into ``masks[i]``, int8 (A,). All zero when the game is over."""
     s = states[i]
@@ -733,14 +733,14 @@ def legal_mask(rules: Any, states: Any, i: int, masks: Any) -> None:
 # What a seat knows
 
 
-@njit()
+@njit(inline=True)
 def sees_middle(states: Any, i: int, viewer: int, place: int) -> bool:
     """Whether ``viewer`` has looked at the card face down at ``place``, CENTRE or COYOTE_CARD."""
     s = states[i]
     return bool(s["peeked"][viewer] == 1 if place == CENTRE else s["coyote_by"] == viewer)
 
 
-@njit()
+@njit(inline=True)
 def unseen(rules: Any, states: Any, i: int, viewer: int, all_seen: bool, pool: Any, deduced: Any) -> int:
     """What the cards can be that ``viewer`` does not see, by face, int32 (MAX_FACES,) each.
 
@@ -773,7 +773,7 @@ def unseen(rules: Any, states: Any, i: int, viewer: int, all_seen: bool, pool: A
     return hidden
 
 
-@njit()
+@njit(inline=True)
 def known_in_play(rules: Any, states: Any, i: int, viewer: int, all_seen: bool, known: Any) -> None:
     """Adds the cards in play that ``viewer`` sees to ``known``, int32 (MAX_FACES,)."""
     s = states[i]
@@ -791,7 +791,7 @@ def known_in_play(rules: Any, states: Any, i: int, viewer: int, all_seen: bool, 
             known[rules[0]["special"][DRAW]] = 0
 
 
-@njit()
+@njit(inline=True)
 def is_revealed(states: Any, i: int) -> bool:
     """A: from a reveal until the next deal all cards in play lie open. The end of a game shows them too."""
     return bool(states[i]["phase"] == OVER or states[i]["phase"] == DISCARD)
@@ -890,7 +890,7 @@ def total_distribution(
         face += 1
 
 
-@njit()
+@njit(inline=True)
 def observe(
     rules: Any, states: Any, i: int, viewer: int, all_seen: bool, scratch: Any, reals: Any, observations: Any
 ) -> int:
