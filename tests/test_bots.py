@@ -119,7 +119,8 @@ def test_act_legally_by_any_rules():
         try:
             coyote_v0.game(**kwargs)
         except ValueError as error:
-            assert "largest total" in str(error)
+            if "largest total" not in str(error):
+                raise
             continue
         check_legal(kwargs, tables=8, steps=40)
         played += 1
