@@ -10,7 +10,9 @@ import pytest
 from coyote_env import coyote_v0
 from coyote_env.arena import play_match
 from coyote_env.coyote import bots
+from coyote_env.coyote.rules import SPECIALS, VARIANTS
 from coyote_env.policies import Policy, load_policy
+from tests.test_information import swap_hidden
 
 NAMES = ("random", "plus-one", "bayes")
 
@@ -32,6 +34,50 @@ TABLES = [
     {"num_players": 4, "deck": {"1": 2, "7": 1, "?": 1, "-3": 1}, "lives": 3},
     {"num_players": 2, "deck": {"1": 2}, "lives": 2},
 ]  # fmt: skip
+
+# The other editions, and house games with cards in the middle.
+EDITIONS = [
+    {"edition": "animals"},
+    {"edition": "peek"},
+    {"edition": "trickster"},
+    {"edition": "trickster", "num_players": 3, "variants": "all", "lives": 6, "closed_peeks": 2},
+    {"edition": "trickster", "num_players": 6, "variants": "all", "odds": True},
+    {"edition": "peek", "num_players": 6, "deck": "feathers-30", "variants": ["extra_feather", "again"]},
+    # The pile runs out in mid-round: counting tells cards in the middle too.
+    {"edition": "trickster", "num_players": 3, "deck": {"1": 2, "7": 1, "?": 1, "-3": 1}, "variants": "all",
+     "reshuffle": "when_needed"},
+]  # fmt: skip
+
+
+def any_rules(rng) -> dict[str, Any]:
+    """Rules with every field at random."""
+
+    def one_of(*values):
+        return values[rng.integers(len(values))]
+
+    seats = int(rng.integers(2, 11))
+    peek = bool(rng.random() < 0.7)
+    variants = [name for name in VARIANTS if rng.random() < 0.6]
+    numbers = {str(face): int(rng.integers(1, 4)) for face in rng.integers(-20, 41, int(rng.integers(2, 7)))}
+    specials = {face: int(rng.integers(1, 3)) for face in SPECIALS if rng.random() < 0.4}
+    odd = {"1": max(0, seats + 1 - sum(numbers.values())) + 1} | numbers | specials
+    if sum(odd.values()) <= seats:
+        odd["1"] = seats + 1
+    lives = int(rng.integers(1, 10))
+    return {
+        "num_players": seats,
+        "deck": odd if rng.random() < 0.6 else one_of("feathers-30", "classic-36", "animals-110", "peek-17"),
+        "lives": lives,
+        "variants": one_of("all", variants),
+        "peek": peek,
+        "closed_peeks": int(rng.integers(0, lives + 1)) if peek else 0,
+        "trickster": peek and bool(rng.random() < 0.7),
+        "reshuffle": one_of("when_needed", "every_round"),
+        "starter": one_of("loser", "after_loser"),
+        "starter_if_out": one_of("winner", "left"),
+        "game_end": one_of("last_standing", "last_standing", "first_loss"),
+        "reward": one_of("win", "placement", "round"),
+    }
 
 
 def players(game) -> list[Policy]:
@@ -59,44 +105,53 @@ def check_legal(kwargs, tables, steps):
         assert legal.all(), (NAMES[int(np.argmin(legal.all(axis=1)))], step)
 
 
-@pytest.mark.parametrize("kwargs", TABLES, ids=str)
+@pytest.mark.parametrize("kwargs", TABLES + EDITIONS, ids=str)
 def test_act_legally(kwargs):
     check_legal(kwargs, tables=48, steps=60)
 
 
+def test_act_legally_by_any_rules():
+    """House games at random; a deck whose largest total allows no announcement is none."""
+    rng = np.random.default_rng(0)
+    played = 0
+    while played < 40:
+        kwargs = any_rules(rng)
+        try:
+            coyote_v0.game(**kwargs)
+        except ValueError as error:
+            if "largest total" not in str(error):
+                raise
+            continue
+        check_legal(kwargs, tables=8, steps=40)
+        played += 1
+
+
 @pytest.mark.engine
-@pytest.mark.parametrize("kwargs", [TABLES[0], TABLES[9]], ids=str)
+@pytest.mark.parametrize("kwargs", [TABLES[0], TABLES[9], EDITIONS[3]], ids=str)
 def test_act_legally_without_and_with_bounds_checks(kwargs):
     check_legal(kwargs, tables=2, steps=6)
 
 
-@pytest.mark.parametrize("kwargs", TABLES[:7], ids=str)
+@pytest.mark.parametrize("kwargs", TABLES[:7] + EDITIONS, ids=str)
 def test_know_only_what_their_seat_may_know(kwargs):
-    """The own card changes places with a card of the pile, and chance is drawn anew: the move stays."""
+    """All that is hidden from the seat to move changes, and chance is drawn anew: the move stays."""
     swapped = 0
+    hidden = np.random.default_rng(6)
     for step, batch, _ in positions(kwargs, tables=32, steps=30, seed=5):
         if step % 3:
             continue
-        states, rows = batch.states.copy(), np.arange(batch.num_tables)
+        states, rows = batch.states.copy(), range(batch.num_tables)
         before = [
             bot.act(batch.observation, batch.action_mask, np.random.default_rng(step)) for bot in players(batch.game)
         ]
-        worn = states["cards"][rows, batch.seat, 0].astype(int)
-        pile = states["pile"].astype(int)
-        pile[rows, worn] = 0  # another face
-        drawn = pile.argmax(axis=1)
-        can = (pile[rows, drawn] > 0) & (states["old"][rows, batch.seat] == 0)
-        table, seat, old, new = rows[can], batch.seat[can], worn[can], drawn[can]
-        batch.states["cards"][table, seat, 0] = new
-        batch.states["pile"][table, old] += 1
-        batch.states["pile"][table, new] -= 1
+        for table in rows:
+            swapped += int(swap_hidden(batch.states[table : table + 1], int(batch.seat[table]), hidden).sum())
         batch.states["rng"] += np.uint64(1)
         batch.refresh()
         after = [
             bot.act(batch.observation, batch.action_mask, np.random.default_rng(step)) for bot in players(batch.game)
         ]
         np.testing.assert_array_equal(before, after)
-        swapped += len(table)
         batch.states[:] = states
         batch.refresh()
     assert swapped > 100
@@ -168,34 +223,54 @@ def test_random_is_uniform_over_legal_actions():
     assert (abs(counts[legal] - expected) < 5 * np.sqrt(expected)).all()
 
 
-@pytest.mark.parametrize("kwargs", [TABLES[0], TABLES[1], TABLES[3], TABLES[9], TABLES[11]], ids=str)
+@pytest.mark.parametrize("kwargs", [TABLES[i] for i in (0, 1, 3, 9, 11)] + EDITIONS, ids=str)
 def test_odds_are_those_of_the_environment(kwargs):
     env = coyote_v0.env(**kwargs)
     raw = env.unwrapped
     plus_one = load_policy("plus-one", raw.game)
     rng = np.random.default_rng(0)
+    ids = raw.game.action_id
     compared = 0
+    met = set()
     for game in range(4):
         env.reset(seed=game)
         while not all(env.terminations.values()):
             seat = raw.possible_agents.index(env.agent_selection)
             seen = env.observe(env.agent_selection)
+            legal = seen["action_mask"]
             view = bots.View(raw.game, seen["observation"][None])
             bid = view.facts[0, bots.BID]
             exact = sum(p for total, p in raw.total_distribution(seat).items() if total >= bid)
-            assert bots.standing_odds(raw.game, view)[0] == pytest.approx(exact, abs=1e-12)
-            compared += 1
-            # plus-one does what it says.
             action = int(plus_one.act(seen["observation"][None], seen["action_mask"][None], rng)[0])
-            legal = seen["action_mask"]
-            numbers = np.flatnonzero(legal[raw.game.action_id["bid_1"] :])
-            threshold = bots.THRESHOLDS[int(view.live.sum())]
-            if legal[raw.game.action_id["challenge"]] and (exact < threshold or numbers.size == 0):
-                assert raw.action_name(action) == "challenge"
+            if "discard_open" in ids and legal[ids["discard_open"]]:  # all lies open: there are no odds
+                assert raw.action_name(action) == "discard_closed"
             else:
-                assert raw.action_name(action) == f"bid_{numbers[0] + 1}"
-            env.step(action if rng.random() < 0.6 else int(rng.choice(np.flatnonzero(legal)[-3:])))
+                # Every seat's, not only those of the seat to move.
+                for other, agent in enumerate(raw.possible_agents):
+                    if env.terminations[agent]:
+                        continue
+                    theirs = bots.View(raw.game, env.observe(agent)["observation"][None])
+                    odds = sum(p for total, p in raw.total_distribution(other).items() if total >= bid)
+                    assert bots.standing_odds(raw.game, theirs)[0] == pytest.approx(odds, abs=1e-12)
+                    compared += 1
+                # plus-one does what it says.
+                numbers = np.flatnonzero(legal[ids["bid_1"] :])
+                threshold = bots.THRESHOLDS[int(view.live.sum())]
+                if "point_announcer" in ids and legal[ids["point_announcer"]]:
+                    assert raw.action_name(action) == ("point_announcer" if exact >= 0.5 else "point_challenger")
+                elif legal[ids["challenge"]] and (exact < threshold or numbers.size == 0):
+                    assert raw.action_name(action) == "challenge"
+                else:
+                    assert raw.action_name(action) == f"bid_{numbers[0] + 1}"
+            looks = [ids[name] for name in ("peek", "coyote") if name in ids and legal[ids[name]]]
+            if looks and rng.random() < 0.3:
+                action = int(rng.choice(looks))
+            elif rng.random() > 0.6:
+                action = int(rng.choice(np.flatnonzero(legal)[-3:]))
+            met.add(raw.action_name(action).split("+")[0])
+            env.step(action)
     assert compared > 20
+    assert met >= {name for name in ("peek", "coyote") if name in ids}
 
 
 @pytest.mark.parametrize(("number", "challenged"), [(1, False), (2, False), (11, True)])

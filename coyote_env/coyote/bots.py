@@ -57,8 +57,10 @@ Reals = NDArray[np.float64]
     AGAIN_DUE,
     HIDDEN,
     SPOKEN,
-) = range(13)
-FACTS = 13
+    MIDDLE,
+    TOLD,
+) = range(15)
+FACTS = 15
 
 
 class View:
@@ -66,6 +68,10 @@ class View:
 
     cards (B, N, MAX_FACES), known, pool, refill (B, MAX_FACES): counts by face, int32. live, lives (B, N), facts
     (B, FACTS), history (B, HISTORY, 3) of seat, kind, number: int64.
+
+    ``cards[:, k]``: cards known to the own seat but not to k: those that k wears, and those in the middle that only the
+    own seat has looked at. ``known``: all in play that the own seat knows. Of those in play it does not, HIDDEN in
+    number, MIDDLE lie in the middle. TOLD: its own card, if counting tells all cards in play, else -1.
     """
 
     def __init__(self, game: Game, observation: NDArray[np.float32]) -> None:
@@ -85,10 +91,21 @@ class View:
 
         size = len(observation)
         self.cards = np.zeros((size, game.num_seats, MAX_FACES), np.int32)
-        self.cards[:, 1:, :faces] = whole("cards")[:, 1:]
-        deduced = whole("deduced")
+        self.cards[:, :, :faces] = whole("cards")
+        deduced, own = whole("deduced"), whole("num_cards")[:, 0]
         self.known: Cards = self.cards.sum(axis=1, dtype=np.int32)
         self.known[:, :faces] += deduced.astype(np.int32)
+        hidden = own - self.cards[:, 0].sum(axis=1) - deduced.sum(axis=1)  # own cards are shown once all lies open
+        if game.config.peek:
+            centre, peeked = whole("centre").astype(np.int32), whole("peeked").astype(np.int32)
+            self.known[:, :faces] += centre
+            self.cards[:, 1:, :faces] += centre[:, None] * (1 - peeked[:, 1:, None])
+            hidden += 1 - centre.sum(axis=1)
+        if game.config.trickster:
+            laid = whole("coyote_card").astype(np.int32)
+            self.known[:, :faces] += laid
+            self.cards[:, 1:, :faces] += laid[:, None]
+            hidden += whole("coyote_by").sum(axis=1) - laid.sum(axis=1)
         self.pool = np.zeros((size, MAX_FACES), np.int32)
         self.pool[:, :faces] = np.rint(game.layout.view(observation, "unseen") * deck[:faces])
         self.refill: Cards = deck - self.known - self.pool
@@ -106,7 +123,10 @@ class View:
         facts[:, DECLARED] = whole("declared_double")[:, 0]
         facts[:, DIRECTION] = whole("direction")[:, 0]
         facts[:, AGAIN_DUE] = whole("phase")[:, AGAIN_NUMBER]
-        facts[:, HIDDEN] = whole("num_cards")[:, 0] - deduced.sum(axis=1)
+        facts[:, HIDDEN] = hidden
+        facts[:, MIDDLE] = np.maximum(hidden - own, 0)
+        highest = faces - 1 - (deduced[:, ::-1] > 0).argmax(axis=1)
+        facts[:, TOLD] = np.where((hidden == 0) & deduced.any(axis=1), highest, -1)
         rows = game.layout.view(observation, "history")
         n = game.num_seats
         self.history = np.empty((size, HISTORY, 3), np.int64)
@@ -205,17 +225,11 @@ def imagine_many(
                 f += 1
                 reached += pool[i, f]
             fed[i, z] = f
-        told = -1  # an own card that counting gives away, if none is hidden: the only case
-        for x in range(faces):
-            worn = 0
-            for j in range(n):
-                worn += cards[i, j, x]
-            if facts[i, HIDDEN] == 0 and known[i, x] > worn:
-                told = x
+        told = facts[i, TOLD]  # the only case, if there is one
         for j in range(n):
             if live[i, j] == 0:
                 continue
-            need, doubles, hits, highest = 0, 0, 0, 0
+            need, doubles, hits, highest = facts[i, MIDDLE], 0, 0, 0
             for x in range(faces):
                 seen = known[i, x] - cards[i, j, x] - (x == told)
                 need += cards[i, j, x]
@@ -255,22 +269,32 @@ def imagine_many(
                         left[x] = 0
                     solid += left[x]
                 hidden = need + (kind[f] == DRAW)
-                if hidden > 1 and size > 0:
-                    table[fed[i, TYPICAL // 2]] += hidden - 1
                 plain = hits == 0 and kind[f] != MAX0 and kind[f] != MAX_MINUS
-                base = count_cards(rules, table)
                 out = odds[row]
                 out[:] = 0.0
-                if hidden == 0 or solid == 0:
-                    out[min(max(base - lowest, 0), top)] = 1.0
-                for x in range(faces if hidden > 0 else 0):
-                    if left[x] > 0:
-                        total = base + (value[x] << (doubles + (kind[f] == X2)))
-                        if not plain or (kind[x] != NUMBER and kind[x] != NIGHT):
-                            table[x] += 1
-                            total = count_cards(rules, table)
-                            table[x] -= 1
-                        out[min(max(total - lowest, 0), top)] += left[x] / solid
+                # With a card in the middle two are hidden as a rule, and one typical card in place of all that the
+                # second one can be would make seats too sure.
+                typical = TYPICAL // 2
+                spread = TYPICAL if rules[0]["peek"] and hidden > 1 and size > 0 else 1
+                for z in range(spread):
+                    second_one = fed[i, z if spread > 1 else typical]
+                    if hidden > 1 and size > 0:
+                        table[second_one] += 1
+                        table[fed[i, typical]] += hidden - 2
+                    base = count_cards(rules, table)
+                    if hidden == 0 or solid == 0:
+                        out[min(max(base - lowest, 0), top)] += 1.0 / spread
+                    for x in range(faces if hidden > 0 else 0):
+                        if left[x] > 0:
+                            total = base + (value[x] << (doubles + (kind[f] == X2)))
+                            if not plain or (kind[x] != NUMBER and kind[x] != NIGHT):
+                                table[x] += 1
+                                total = count_cards(rules, table)
+                                table[x] -= 1
+                            out[min(max(total - lowest, 0), top)] += left[x] / (solid * spread)
+                    if hidden > 1 and size > 0:
+                        table[second_one] -= 1
+                        table[fed[i, typical]] -= hidden - 2
                 reached_odds = 0.0
                 for b in range(top, -1, -1):
                     reached_odds += out[b]
@@ -549,11 +573,41 @@ class Random:
 THRESHOLDS = {2: 0.19, 3: 0.16, 4: 0.145, 5: 0.1, 6: 0.1, 7: 0.1, 8: 0.1, 9: 0.1, 10: 0.1}
 
 
-def standing_odds(game: Game, view: View) -> Reals:
-    """P(total >= standing number), (B,), exact, from what each seat sees."""
+def standing_odds(game: Game, view: View, above: int = 0) -> Reals:
+    """P(total >= standing number + ``above``), (B,), exact, from what each seat sees before a reveal."""
     odds = np.empty(len(view.facts))
-    odds_many(game.rules, view.known, view.pool, view.refill, view.facts, np.empty(2), odds)
+    facts = view.facts.copy()
+    facts[:, BID] += above
+    odds_many(game.rules, view.known, view.pool, view.refill, facts, np.empty(2), odds)
     return odds
+
+
+def settle(game: Game, view: View, action_mask: NDArray[np.int8], actions: Ints) -> NDArray[np.bool_]:
+    """Fills in ``actions`` (B,) where a challenge is being settled, and returns which these are, bool (B,).
+
+    Points at the likelier winner. Of the Peek cards it keeps the open ones, which are worth a look each.
+    """
+    ids = game.action_id
+    settling = np.zeros(len(actions), np.bool_)
+    if "discard_closed" in ids:
+        discards = action_mask[:, ids["discard_closed"]] == 1
+        actions[discards] = ids["discard_closed"]
+        settling |= discards
+    if "point_announcer" in ids:
+        points = action_mask[:, ids["point_announcer"]] == 1
+        rows = np.flatnonzero(points)
+        holds = standing_odds(game, view.rows(rows)) >= 0.5
+        actions[rows] = np.where(holds, ids["point_announcer"], ids["point_challenger"])
+        settling |= points
+    return settling
+
+
+def may(game: Game, action_mask: NDArray[np.int8], name: str) -> NDArray[np.bool_]:
+    """Where the action is legal, bool (B,); nowhere if the game has no such action."""
+    if name not in game.action_id:
+        return np.zeros(len(action_mask), np.bool_)
+    legal: NDArray[np.bool_] = action_mask[:, game.action_id[name]] == 1
+    return legal
 
 
 class PlusOne:
@@ -579,6 +633,7 @@ class PlusOne:
         actions: Ints = ids["bid_1"] + bids.argmax(axis=1)
         doubt = (odds < self._thresholds[view.live.sum(axis=1)]) | ~bids.any(axis=1)
         actions[doubt & (action_mask[:, ids["challenge"]] == 1)] = ids["challenge"]
+        settle(self.game, view, action_mask, actions)
         return actions
 
 
@@ -639,6 +694,7 @@ class Bayes:
         faces = int(game.rules[0]["num_faces"])
         self._kind, self._value = (game.rules[0][name][:faces].astype(np.int64) for name in ("kind", "value"))
         self._lowest = min(game.config.total_bounds(live)[0] for live in range(2, game.num_seats + 1))
+        self._peek_below, self._coyote_below = 0.5, 1.0
         self._width = game.config.max_bid() - self._lowest + 2
 
     def act(self, observation: NDArray[np.float32], action_mask: NDArray[np.int8], rng: np.random.Generator) -> Ints:
@@ -647,12 +703,35 @@ class Bayes:
         actions: Ints = np.argmax(action_mask, axis=1)
         several = np.flatnonzero(np.count_nonzero(action_mask, axis=1) > 1)
         view = View(self.game, observation[several])
-        two = view.facts[:, HIDDEN] > 1
+        if self.game.config.peek:
+            chosen = actions[several]
+            settled = settle(self.game, view, action_mask[several], chosen)
+            actions[several] = chosen
+            view, several = view.rows(np.flatnonzero(~settled)), several[~settled]
+        two = view.facts[:, HIDDEN] - view.facts[:, MIDDLE] > 1
         for kind in (np.flatnonzero(~two), np.flatnonzero(two)):
             for begin in range(0, len(kind), ROWS):
                 rows = kind[begin : begin + ROWS]
                 part = view if len(rows) == len(several) else view.rows(rows)
                 actions[several[rows]] = self._decide(part, action_mask[several[rows]])
+        if self.game.config.peek:
+            actions[several] = self._look(view, action_mask[several], actions[several])
+        return actions
+
+    def _look(self, view: View, action_mask: NDArray[np.int8], actions: Ints) -> Ints:
+        """``actions`` (B,), with a look at a card first where that helps: who looks must announce, so only who would
+        anyway."""
+        ids = self.game.action_id
+        announces = actions > ids["challenge"]
+        for reply in ("idem", "reverse", "again"):
+            announces &= actions != ids.get(reply, -1)
+        peeks = may(self.game, action_mask, "peek") & announces
+        peeks &= standing_odds(self.game, view, 1) < self._peek_below
+        actions[peeks] = ids["peek"]
+        uses = may(self.game, action_mask, "coyote") & announces
+        if uses.any():
+            uses &= standing_odds(self.game, view, 1) < self._coyote_below
+            actions[uses] = ids["coyote"]
         return actions
 
     def _worth(self, view: View) -> Reals:
@@ -686,7 +765,7 @@ class Bayes:
         """Actions for rows that all hide at most one card, or all hide two."""
         rules = self.game.rules
         size, n = view.live.shape
-        kinds = TYPICAL if (view.facts[:, HIDDEN] > 1).any() else 1
+        kinds = TYPICAL if (view.facts[:, HIDDEN] - view.facts[:, MIDDLE] > 1).any() else 1
         cases = kinds * len(self._kind)
         weight, fed = np.empty((size, cases)), np.empty((size, TYPICAL), np.int64)
         tail, shift = np.empty((2, size, n, cases), np.int64)
