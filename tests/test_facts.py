@@ -207,6 +207,8 @@ def _joined(results: list[tuple[int, Any, Any]]) -> tuple[int, Any, Any]:
 
 LAST = {"game_end": "last_standing"}
 COINS = {"0": 1, "1": 2}
+OPEN: dict[str, Any] = {"lives": 2, "closed_peeks": 0}
+POOR = {"0": 3, "1": 2}
 
 
 @pytest.mark.parametrize(
@@ -222,6 +224,11 @@ COINS = {"0": 1, "1": 2}
         {"num_players": 2, "deck": {"?": 1, "max0": 1, "1": 2, "2": 1}, "lives": 1, "variants": ["again", "idem"]},
         # Two seats reach more than three; their rounds are not longer, since ids end at the cap of three.
         {"num_players": 3, "deck": {"3": 2, "-2": 1}, "lives": 2, "variants": ["idem"], "reward": "round"},
+        # Peek cards to discard by choice; pointing, by a third seat; the Coyote card, which needs a second round.
+        {"edition": "peek", "num_players": 2, "deck": {"0": 1, "1": 1, "2": 1}, **OPEN, "reward": "round"},
+        {"edition": "trickster", "num_players": 3, "deck": POOR, **OPEN, "game_end": "first_loss"},
+        {"edition": "trickster", "num_players": 3, "deck": POOR, "lives": 1, "closed_peeks": 0},
+        {"edition": "trickster", "num_players": 2, "deck": POOR, **OPEN},
     ],
     ids=str,
 )
@@ -239,6 +246,11 @@ def test_where_the_bound_is_loose_it_still_holds():
     game = coyote_v0.game(num_players=2, deck=COINS | {"1": 1}, lives=3, variants=["double"])
     length, _, _ = walk(game)
     assert 0.5 * game.facts.longest_game < length < game.facts.longest_game
+    # Under a cap of 1 nobody peeks, so that the first loser's cards are all open and it is not asked which to discard.
+    game = coyote_v0.game(edition="trickster", num_players=3, deck={"0": 4, "1": 1}, **OPEN)
+    length, low, high = walk(game)
+    assert length == game.facts.longest_game - 1
+    assert (low, high) == ([game.facts.min_return] * 3, [game.facts.max_return] * 3)
 
 
 # --- by playing at random

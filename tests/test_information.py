@@ -169,6 +169,84 @@ def test_a_seat_sees_what_it_knows(kwargs):
     assert told > 0 or game.config.deck_size >= 30 or game.config.reshuffle == "every_round"
 
 
+def shown(env: Any, seat: int, section: str) -> str:
+    """The faces of which a seat's observation says more than 0 in ``section``, in the layout's order."""
+    raw = env.unwrapped
+    values = raw.layout.view(env.observe(raw.possible_agents[seat])["observation"], section)
+    rows = values.reshape(-1, len(raw.game.config.faces))
+    return " ".join(raw.game.config.faces[face] for face in np.flatnonzero(rows.any(axis=0)))
+
+
+# Two seats and the centre wear 1 2 3, then 4 5 6; after that the pile of six cards is empty and an extra feather makes
+# the discards the pile. Seven cards leave one for the Coyote card before that.
+SECOND_ROUND = "bid_1 challenge discard_open"
+TOLD_OF_THE_MIDDLE = [
+    # (edition, cards, draws after the second deal, actions of the second round, what seats 0 and 1 are told, what else
+    # their hidden cards and the pile can be)
+    ("peek", 6, "1", "extra_feather+1 bid_1", ("5 6", "4 6"), ("1 2 3", "2 3")),
+    ("peek", 6, "1", "extra_feather+1 bid_1 peek", ("5", "4 6"), ("1 2 3", "2 3")),  # seat 0 has seen the 6
+    ("trickster", 7, "7 1", "coyote extra_feather+1 bid_1", ("5 6 7", "4 6"), ("1 2 3", "2 3")),  # seat 1 laid the 7
+]
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(("edition", "cards", "draws", "actions", "told", "unseen"), TOLD_OF_THE_MIDDLE)
+def test_counting_tells_what_lies_in_the_middle_too(edition, cards, draws, actions, told, unseen):
+    """A: the discards are known. Once they become the pile, the hidden cards dealt before are what is left of the deck:
+    a seat's own and those in the middle (D, E) alike, except what it has looked at."""
+    env = coyote_v0.env(
+        edition=edition,
+        num_players=2,
+        deck={str(value): 1 for value in range(1, cards + 1)},
+        closed_peeks=1,
+        variants=["extra_feather"],
+        reshuffle="when_needed",
+    )
+    env.reset(options={"starter": 0, "draws": ["1", "2", "3", "4", "5", "6", *draws.split()]})
+    for action in (*SECOND_ROUND.split(), *actions.split()):
+        env.step(env.unwrapped.action_id(action))
+    assert shown(env, 1, "cards") == "1 5"  # seat 0 wears the 5 and the feather, seat 1 the 4
+    assert (shown(env, 0, "deduced"), shown(env, 1, "deduced")) == told
+    assert (shown(env, 0, "unseen"), shown(env, 1, "unseen")) == unseen
+
+
+@pytest.mark.engine
+def test_what_lies_in_the_middle_is_seen_by_who_has_looked_and_by_all_after_the_reveal():
+    """D: who peeks sees the centre card, it alone. E: nobody but who put it down may look at the other."""
+    env = coyote_v0.env(edition="trickster", num_players=3, reshuffle="every_round")
+    # The first round's loser, seat 1, holds the Coyote card in the second.
+    env.reset(options={"starter": 0, "draws": [*"1234", *"1234", "9"]})
+    script = ["bid_1", "challenge", "point_announcer", "discard_closed", "coyote", "bid_1", "peek", "bid_2"]
+    for action in script:
+        env.step(env.unwrapped.action_id(action))
+    assert [shown(env, seat, "centre") for seat in range(3)] == ["", "", "4"]
+    assert [shown(env, seat, "coyote_card") for seat in range(3)] == ["", "9", ""]
+    for action in ("challenge", "point_announcer"):  # 19 against 2: seat 0 loses, and has cards of both kinds
+        env.step(env.unwrapped.action_id(action))
+    assert PHASES[env.unwrapped._states["phase"][0]] == "discard"
+    assert [shown(env, seat, "centre") for seat in range(3)] == ["4"] * 3
+    assert [shown(env, seat, "coyote_card") for seat in range(3)] == ["9"] * 3
+
+
+@pytest.mark.engine
+def test_how_a_seat_has_pointed_is_seen_by_nobody_before_the_reveal_and_by_all_after():
+    """E: all at once; nobody sees another's pointing before the reveal."""
+    env = coyote_v0.env(edition="trickster", num_players=4)
+    env.reset(options={"starter": 0, "draws": ["1", "2", "3", "4", "5"]})
+
+    def pointed(seat: int) -> list[int]:
+        """By absolute seat, what ``seat`` sees."""
+        raw = env.unwrapped
+        values = raw.layout.view(env.observe(raw.possible_agents[seat])["observation"], "pointed")
+        return [int(value) for value in np.roll(values, seat)]
+
+    for action in ("bid_1", "challenge", "point_challenger"):  # by seat 2; seat 3 is to point
+        env.step(env.unwrapped.action_id(action))
+    assert [pointed(seat) for seat in range(4)] == [[0, 0, 0, 0]] * 4
+    env.step(env.unwrapped.action_id("point_announcer"))
+    assert [pointed(seat) for seat in range(4)] == [[0, 0, -1, 1]] * 4
+
+
 @pytest.mark.engine
 def test_the_eliminated_see_every_card():
     batch = coyote_v0.batch(4, num_players=4, lives=1)

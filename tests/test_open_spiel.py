@@ -21,6 +21,8 @@ from coyote_env.integrations import open_spiel  # noqa: E402  # it raises where 
 from coyote_env.integrations.equilibrium import exact_value, load, solve  # noqa: E402
 
 LAST = {"game_end": "last_standing"}
+PEEK = {"peek": "yes", "lives": 2}
+TRICKSTER = {"trickster": "yes"}
 # Small enough for every state to be looked at.
 WHOLE: dict[str, dict[str, Any]] = {
     "mini": {},
@@ -30,9 +32,23 @@ WHOLE: dict[str, dict[str, Any]] = {
     "again": {"deck": "1*2 2", "variants": "again+idem"},
     "draws": {"deck": "? max0 1 2"},
     "three-feathers": {"num_players": 3, "deck": "0*3 1", "variants": "extra_feather+next_is+double"},
-    "peek": {"deck": "0*2 1 2", "peek": "yes", "lives": 2, **LAST},
-    "trickster": {"num_players": 3, "deck": "0*3 1", "peek": "yes", "trickster": "yes", "lives": 2, "closed_peeks": 1},
     "counting": {"deck": "0*3 1*2", "lives": 2, "reshuffle": "when_needed", **LAST},
+    "peek": {"deck": "0 1 2", **PEEK, "closed_peeks": 0},
+    "pointing": {"num_players": 3, "deck": "0*3 1", **PEEK, **TRICKSTER, "closed_peeks": 1},
+    "coyote-card": {"deck": "0*3 1", **PEEK, **TRICKSTER, "closed_peeks": 1, **LAST},
+}
+# Too large for that, small enough for random games to come to equal knowledge by different ways. And what has to come
+# up in these games, or they show nothing.
+PARTS: dict[str, dict[str, Any]] = {
+    "several-rounds": {"deck": "0*2 1*2", **PEEK, "closed_peeks": 0, **LAST},
+    "all-of-it": {"num_players": 3, "deck": "0*3 1*2", **PEEK, **TRICKSTER, "closed_peeks": 1, **LAST},
+}
+MET = {
+    "peek": "peek discard_open",
+    "pointing": "point_announcer discard_closed",
+    "coyote-card": "coyote discard_open",
+    "several-rounds": "peek discard_closed",
+    "all-of-it": "peek coyote point_challenger discard_open",
 }
 # Any size: only played at random.
 LARGE: dict[str, dict[str, Any]] = {
@@ -40,7 +56,10 @@ LARGE: dict[str, dict[str, Any]] = {
     "round": {"edition": "gigamic-2011", "num_players": 3, "lives": 2, "reward": "round"},
     "placement": {"edition": "gigamic-2011", "lives": 1, "deck": "classic-36", "reward": "placement"},
     "mini-variants": {"num_players": 3, "lives": 2, "variants": "all", "starter": "after_loser", **LAST},
+    "peek-edition": {"edition": "peek", "num_players": 3},
+    "trickster-edition": {"edition": "trickster", "variants": "all", "lives": 2, "reward": "round"},
 }
+ALL = WHOLE | PARTS | LARGE
 
 
 def table(parameters: dict[str, Any]) -> Any:
@@ -60,7 +79,7 @@ def random_state(game: Any, rng: np.random.Generator) -> Any:
     return state
 
 
-@pytest.mark.parametrize("parameters", [*WHOLE.values(), *LARGE.values()], ids=[*WHOLE, *LARGE])
+@pytest.mark.parametrize("parameters", ALL.values(), ids=ALL)
 def test_openspiels_own_test_passes(parameters):
     game = table(parameters)
     large = game.get_parameters()["edition"] != "mini"
@@ -88,14 +107,31 @@ def all_states(game: Any) -> Any:
             todo.append((state.child(action), now))
 
 
-@pytest.mark.parametrize("parameters", WHOLE.values(), ids=WHOLE)
-def test_equal_knowledge_is_equal_past_and_equal_sight(parameters):
+def some_states(game: Any, games: int) -> Any:
+    """The same of the nodes of random games; numbers rise slowly."""
+    rng = np.random.default_rng(0)
+    for _ in range(games):
+        state, own = game.new_initial_state(), ((),) * game.num_players()
+        yield state, own
+        while not state.is_terminal():
+            seat, action = state.current_player(), int(rng.choice(state.legal_actions()[:8]))
+            if seat >= 0:
+                done = (*own[seat], (state.information_state_string(seat), action))
+                own = (*own[:seat], done, *own[seat + 1 :])
+            state = state.child(action)
+            yield state, own
+
+
+@pytest.mark.parametrize("name", [*WHOLE, *PARTS])
+def test_equal_knowledge_is_equal_past_and_equal_sight(name):
     """Perfect recall; and nothing that the engine shows a seat is missing from its information state."""
-    game = table({"first_seat": 0} | parameters)
+    game = table({"first_seat": 0} | (WHOLE | PARTS)[name])
     pasts: dict[str, Any] = {}
     sights: dict[str, bytes] = {}
     texts: dict[bytes, str] = {}
-    for state, own in all_states(game):
+    again = 0
+    met = set()
+    for state, own in all_states(game) if name in WHOLE else some_states(game, 80):
         if state.is_chance_node():
             continue
         position = state.position
@@ -104,12 +140,17 @@ def test_equal_knowledge_is_equal_past_and_equal_sight(parameters):
             # A seat that is not to move may not tell apart what happened before and after an unseen event; one that is
             # must know its whole past. What it sees is the same in either case.
             if seat == state.current_player():
+                again += text in pasts
+                met |= {game.coyote.action_names[action] for action in state.legal_actions()}
                 assert pasts.setdefault(text, own[seat]) == own[seat]
                 tensor = np.asarray(state.information_state_tensor(seat), np.float32).tobytes()
                 assert texts.setdefault(tensor, text) == text
             sight = position.table.observe(position.record, seat).tobytes()
             assert sights.setdefault(text, sight) == sight, text
     assert len(set(texts.values())) == len(texts) == len(pasts)
+    if name in MET:
+        assert set(MET[name].split()) <= met
+        assert again > 0  # else nothing has been compared
 
 
 def test_information_states_of_mini_are_counted_by_hand():
@@ -141,6 +182,58 @@ def test_own_cards_are_hidden_until_the_reveal(parameters):
     assert len({text for texts in knowledge.values() for text in texts}) == len(knowledge)
 
 
+def played(game: Any, script: str) -> Any:
+    """The state after actions and faces, by name."""
+    state = game.new_initial_state()
+    for what in script.split():
+        if state.is_chance_node():
+            state.apply_action(game.coyote.outcomes.index(what))
+        else:
+            state.apply_action(game.coyote.action_id[what])
+    return state
+
+
+# Four seats; 1 2 3 4 are worn, 5 lies in the centre. Scripts that differ in what one seat has done or seen alone.
+ALONE = [
+    # E: pointing is hidden until the reveal, which comes when seat 3 has pointed too.
+    ("bid_1 challenge", ("point_announcer", "point_challenger"), "", 2, "point_announcer"),
+    # E: seat 1, the first round's loser, puts down a card that it alone has seen.
+    (
+        "bid_1 challenge point_announcer point_announcer discard_open 1 2 3 4 5 coyote",
+        ("6", "7"),
+        "bid_1",
+        1,
+        "challenge point_announcer point_announcer",
+    ),
+]
+
+
+@pytest.mark.parametrize(("start", "either", "then", "knows", "reveal"), ALONE, ids=["pointing", "coyote-card"])
+def test_what_one_seat_alone_knows_is_in_no_other_information_state_before_the_reveal(
+    start, either, then, knows, reveal
+):
+    game = table({"edition": "trickster", "deck": "1 2 3 4 5 6 7", "first_seat": 0})
+    scripts = [f"1 2 3 4 5 {start} {what} {then}" for what in either]
+    for end, knowing in (("", {knows}), (reveal, {0, 1, 2, 3})):
+        one, other = (played(game, f"{script} {end}") for script in scripts)
+        for seat in range(4):
+            same = seat not in knowing
+            assert (one.information_state_string(seat) == other.information_state_string(seat)) == same
+            assert (one.information_state_tensor(seat) == other.information_state_tensor(seat)) == same
+            # An observation shows pointing after the reveal alone, the own one too.
+            assert one.observation_tensor(seat) == other.observation_tensor(seat) or not same
+
+
+def test_a_peek_is_seen_by_all_and_the_centre_card_by_who_peeked():
+    """D: who has peeked tells the two deals apart, the other seat does not."""
+    game = table({"deck": "1 2 3 4", **PEEK, "lives": 3, "first_seat": 0, **LAST})
+    one, other = (played(game, f"1 2 {centre} bid_1 peek") for centre in "34")
+    assert one.information_state_string(0) == other.information_state_string(0)
+    assert one.information_state_string(1) != other.information_state_string(1)
+    assert one.information_state_tensor(1) != other.information_state_tensor(1)
+    assert "p1 peek" in one.information_state_string(0)
+
+
 def test_an_information_state_reads_as_documented():
     game = table({"num_players": 3, "lives": 2, "first_seat": 2, **LAST})
     state = game.new_initial_state()
@@ -169,7 +262,7 @@ def test_clones_and_their_originals_go_separate_ways():
 # --- agreement with env
 
 
-@pytest.mark.parametrize("parameters", [*WHOLE.values(), *LARGE.values()], ids=[*WHOLE, *LARGE])
+@pytest.mark.parametrize("parameters", ALL.values(), ids=ALL)
 def test_it_plays_as_env_does(parameters):
     game = table(parameters)
     names = game.coyote.action_names

@@ -192,7 +192,8 @@ class Event:
         text: what an information state says of it.
         actor, action: absolute seat, and the action's id; -1 = none, or not known to this seat.
         seen: the sections of the seat's observation that follow from nothing public, after it; None for an action.
-        shown: the cards of a reveal, float32 (N + 2, faces): by seat, in the middle, drawn; None = no reveal.
+        shown: the cards of a reveal, float32 (N + 3, faces): by seat, at each of the two places in the middle, drawn;
+            None = no reveal.
     """
 
     text: str
@@ -328,11 +329,12 @@ class Position:
         """The reveal of the round that ``self.record`` was in; the same for all."""
         table, game = self.table, self.table.game
         open_view = table.observe(self.record, 0, all_seen=True)
-        shown = np.zeros((game.num_seats + 2, len(game.outcomes)), np.float32)
-        shown[:-2] = table.layout.view(open_view, "cards")
-        for face in self.record["middle"][0]:
+        shown = np.zeros((game.num_seats + 3, len(game.outcomes)), np.float32)
+        shown[:-3] = table.layout.view(open_view, "cards")
+        # A row for each: who put one of them there knows more than which two they are.
+        for place, face in enumerate(self.record["middle"][0]):
             if face >= 0:
-                shown[-2, face] += 1
+                shown[place - 3, face] = 1
         for face in self.drawn:
             shown[-1, face] += 1
         s = record[0]
@@ -464,7 +466,7 @@ class CoyoteObserver:
 
     Without perfect recall the tensor is the engine's observation, and its parts are the layout's sections. With it:
     ``player`` (N,), and for each of at most ``longest_game`` decisions, and for the deal before them, a row of
-    ``actor`` (N,), ``action`` (A,), ``shown`` (N + 2, faces), ``seen``: see ``Event``.
+    ``actor`` (N,), ``action`` (A,), ``shown`` (N + 3, faces), ``seen``: see ``Event``.
     """
 
     def __init__(self, table: Table, perfect_recall: bool) -> None:
@@ -478,7 +480,7 @@ class CoyoteObserver:
                 "player": (game.num_seats,),
                 "actor": (rows, game.num_seats),
                 "action": (rows, game.num_actions),
-                "shown": (rows, game.num_seats + 2, len(game.outcomes)),
+                "shown": (rows, game.num_seats + 3, len(game.outcomes)),
                 "seen": (rows, own),
             }
         else:
