@@ -275,6 +275,49 @@ def play_out(
 
 
 # ---------------------------------------------------------------------------------------------------------------------
+# The clauses of the editions, row by row
+
+
+class Followed(reference.ReferenceGame):
+    """A reference that notes all it draws and, after each action, everything about its state."""
+
+    def __init__(self, kwargs: dict[str, Any], draws: list[str]) -> None:
+        self.noted: list[tuple[str | None, dict[str, Any], list[float]]] = []
+        self.all_draws: list[str] = []
+        script = reference.Script(draws, then=lambda pile: min(pile))
+
+        def next_face(pile: Counter[str]) -> str:
+            self.all_draws.append(script(pile))
+            return self.all_draws[-1]
+
+        super().__init__(reference.resolve(**kwargs), next_face, 0)
+
+    def step(self, action: str) -> dict[int, Fraction]:
+        paid = super().step(action)
+        self.noted.append((action, copy.deepcopy(facts(self)), [float(value) for value in self.returns]))
+        return paid
+
+    def forfeit(self) -> dict[int, Fraction]:
+        paid = super().forfeit()
+        self.noted.append((None, copy.deepcopy(facts(self)), [float(value) for value in self.returns]))
+        return paid
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("row", ROWS, ids=[row.clause for row in ROWS])
+def test_clauses_of_the_editions(row):
+    """What the reference does in a row of test_reference.py, the engine does too, and every seat's odds agree."""
+    followed = Followed(row.table, row.draws.split())
+    perform_row(row, followed)
+    engine_game = EngineGame(row.table, 0, odds=True)
+    engine_game.env.reset(options={"starter": 0, "draws": followed.all_draws})
+    for action, expected, returns in followed.noted:
+        engine_game.forfeit() if action is None else engine_game.step(action)
+        assert (action, engine_game.facts()) == (action, expected)
+        assert engine_game.returns() == pytest.approx(returns)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
 # Tables to play at
 
 
@@ -408,49 +451,6 @@ def test_many_random_games(part):
     for number in range(300):
         rng = random.Random(f"slow {part} {number}")
         play_out(random_table(rng), seed=number)
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# The clauses of the editions, row by row
-
-
-class Followed(reference.ReferenceGame):
-    """A reference that notes all it draws and, after each action, everything about its state."""
-
-    def __init__(self, kwargs: dict[str, Any], draws: list[str]) -> None:
-        self.noted: list[tuple[str | None, dict[str, Any], list[float]]] = []
-        self.all_draws: list[str] = []
-        script = reference.Script(draws, then=lambda pile: min(pile))
-
-        def next_face(pile: Counter[str]) -> str:
-            self.all_draws.append(script(pile))
-            return self.all_draws[-1]
-
-        super().__init__(reference.resolve(**kwargs), next_face, 0)
-
-    def step(self, action: str) -> dict[int, Fraction]:
-        paid = super().step(action)
-        self.noted.append((action, copy.deepcopy(facts(self)), [float(value) for value in self.returns]))
-        return paid
-
-    def forfeit(self) -> dict[int, Fraction]:
-        paid = super().forfeit()
-        self.noted.append((None, copy.deepcopy(facts(self)), [float(value) for value in self.returns]))
-        return paid
-
-
-@pytest.mark.engine
-@pytest.mark.parametrize("row", ROWS, ids=[row.clause for row in ROWS])
-def test_clauses_of_the_editions(row):
-    """What the reference does in a row of test_reference.py, the engine does too, and every seat's odds agree."""
-    followed = Followed(row.table, row.draws.split())
-    perform_row(row, followed)
-    engine_game = EngineGame(row.table, 0, odds=True)
-    engine_game.env.reset(options={"starter": 0, "draws": followed.all_draws})
-    for action, expected, returns in followed.noted:
-        engine_game.forfeit() if action is None else engine_game.step(action)
-        assert (action, engine_game.facts()) == (action, expected)
-        assert engine_game.returns() == pytest.approx(returns)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

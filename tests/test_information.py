@@ -248,6 +248,16 @@ def test_how_a_seat_has_pointed_is_seen_by_nobody_before_the_reveal_and_by_all_a
 
 
 @pytest.mark.engine
+def test_the_odds_are_those_of_what_a_seat_sees():
+    """A: no seat sees its own card. Of 1 2 3 4, who sees the 4 wears any of the others."""
+    env = coyote_v0.env(edition="mini", odds=True)
+    env.reset(options={"starter": 0, "draws": ["3", "4"]})
+    for seat, odds in enumerate(([1, 1, 1, 1, 1, 2 / 3, 1 / 3], [1, 1, 1, 1, 2 / 3, 1 / 3, 1 / 3])):
+        observation = env.observe(env.possible_agents[seat])["observation"]
+        assert env.unwrapped.layout.view(observation, "odds").tolist() == pytest.approx(odds)
+
+
+@pytest.mark.engine
 def test_the_eliminated_see_every_card():
     batch = coyote_v0.batch(4, num_players=4, lives=1)
     counts = np.array([count for _, count in batch.game.config.cards])
