@@ -310,12 +310,22 @@ class GameEnv(AECEnv[str, Observation, int]):
 
     def redeal_hidden(self, seat: int, rng: np.random.Generator) -> GameEnv:
         """A copy in which everything that ``seat`` cannot know is drawn anew from what it knows: its own cards, the
-        order of the pile, all later chance. For search; the true future is never among what it shows."""
+        order of the pile, all later chance. For search; the true future is never among what it shows.
+
+        The copy shares its spaces with this env, and nothing else: copying them would be nearly all of the time.
+        """
         self._check_started()
         viewer = np.array([self.game.check_seat(seat, "seat")])
         if not isinstance(rng, np.random.Generator):
             raise TypeError(f"rng must be a numpy.random.Generator, not {rng!r}")
-        other = copy.deepcopy(self)
+        other = copy.copy(self)
+        for name, value in vars(self).items():
+            if isinstance(value, (np.ndarray, list, dict)):
+                setattr(other, name, value.copy())
+        if hasattr(self, "infos"):
+            other.infos = {
+                agent: {key: mask.copy() for key, mask in info.items()} for agent, info in self.infos.items()
+            }
         other._tapes[:] = RANDOM  # what is fixed is the true future, what was drawn shows what is hidden
         other._first, other._played = -1, []
         self.game.redeal(self.game.rules, other._states, viewer, rng.integers(2**64, dtype=np.uint64))

@@ -91,9 +91,7 @@ def njit(signature: Any = None, *, allocates: bool = False, inline: bool = False
 def _announce() -> None:
     global _announced
     if not _announced and not _config.DISABLE_JIT and not any(_CACHE_DIR.glob("*.complete")):
-        print(
-            "coyote_env: compiling the rules engine, once (up to a minute) ...", file=sys.stderr, flush=True
-        )
+        print("coyote_env: compiling the rules engine, once (up to a minute) ...", file=sys.stderr, flush=True)
     _announced = True
 
 
