@@ -444,6 +444,22 @@ def test_redeals_follow_their_generator_alone():
     assert [env.redeal_hidden(seat, np.random.default_rng(5)).get_state() for seat in seats] == first
 
 
+def test_a_redealt_table_shares_nothing_that_play_changes():
+    env = paused({"edition": "trickster"}, 4, turns=3)
+    saved, kept = env.get_state(), copy.deepcopy((env.agents, env.rewards, env.terminations, env._cumulative_rewards))
+    masks = {agent: info["action_mask"].copy() for agent, info in env.infos.items()}
+    twin = env.redeal_hidden(1, np.random.default_rng(0))
+    for info in twin.infos.values():
+        info["action_mask"][:] = 1
+    for _ in play(twin, np.random.default_rng(1)):
+        pass
+    assert not twin.agents
+    assert env.get_state() == saved
+    assert (env.agents, env.rewards, env.terminations, env._cumulative_rewards) == kept
+    for agent, mask in masks.items():
+        np.testing.assert_array_equal(env.infos[agent]["action_mask"], mask)
+
+
 def test_a_redeal_without_a_generator_is_refused():
     for bad in (0, None, np.random.RandomState(0)):
         with pytest.raises(TypeError, match="Generator"):

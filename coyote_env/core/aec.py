@@ -322,10 +322,7 @@ class GameEnv(AECEnv[str, Observation, int]):
         for name, value in vars(self).items():
             if isinstance(value, (np.ndarray, list, dict)):
                 setattr(other, name, value.copy())
-        if hasattr(self, "infos"):
-            other.infos = {
-                agent: {key: mask.copy() for key, mask in info.items()} for agent, info in self.infos.items()
-            }
+        other.infos = {agent: {key: mask.copy() for key, mask in info.items()} for agent, info in self.infos.items()}
         other._tapes[:] = RANDOM  # what is fixed is the true future, what was drawn shows what is hidden
         other._first, other._played = -1, []
         self.game.redeal(self.game.rules, other._states, viewer, rng.integers(2**64, dtype=np.uint64))
