@@ -168,11 +168,19 @@ def _add_solve(commands: Any) -> None:
 
 
 def _solve(arguments: argparse.Namespace) -> None:
-    if arguments.json is not None and arguments.json.exists():
-        raise ValueError(f"--json {arguments.json}: exists already")
+    if arguments.json is not None:  # now, not when all is solved
+        if arguments.json.exists():
+            raise ValueError(f"--json {arguments.json}: exists already")
+        if not arguments.json.parent.is_dir():
+            raise ValueError(f"--json {arguments.json}: there is no folder {arguments.json.parent}")
+    if not arguments.target > 0:  # NaN is not
+        raise ValueError(f"--target must be above 0, not {arguments.target}")
+    rules = dict(arguments.set)
+    if "first_seat" in rules:
+        raise ValueError("--set first_seat: there is --first-seat for it")
     from coyote_env.integrations import equilibrium
 
-    game = equilibrium.load(arguments.first_seat, **dict(arguments.set))
+    game = equilibrium.load(arguments.first_seat, **rules)
     solution = equilibrium.solve(game, arguments.target, arguments.max_iterations)
     print(solution)
     if game.num_players() == 2:

@@ -47,7 +47,10 @@ class _Line(NamedTuple):
 @lru_cache(maxsize=64)
 def _game(name: str, rules: str) -> Game:
     try:
-        return make_game(name, json.loads(rules))
+        given = json.loads(rules)
+        if isinstance(given.get("odds"), bool):  # part of what seats see, not of the rules, and slow with odd decks
+            given["odds"] = False
+        return make_game(name, given)
     except (TypeError, ValueError, OverflowError) as error:
         raise RecordError(f"game or rules: {shortened(str(error), 300)}") from None
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from coyote_env import coyote_v0
 from coyote_env.core.game import IllegalAction
+from coyote_env.coyote.engine import PHASES
 from tests.random_play import RUNS, choose
 
 BUFFERS = ("seat", "observation", "action_mask", "rewards", "done")
@@ -510,6 +511,34 @@ def test_a_damaged_state_is_refused_or_harmless(kwargs):
             assert env.observation_space(agent).contains(env.observe(agent))
         assert env._states["over"][0] or env.observe(env.agent_selection)["action_mask"].any()
     assert refused > 50
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"announcer": 0}, "announcer is out"),
+        ({"announcer": 2}, "would answer itself"),
+        ({"holder": 0}, "holder is out"),
+        ({"waiting": 0}, "waiting is out"),
+        ({"phase": PHASES.index("pointing"), "challenger": 0}, "challenger is out"),
+        ({"returns": 1e308}, "returns must be"),
+    ],
+)
+def test_a_table_that_cannot_be_is_refused_by_name(changes, problem):
+    """Seat 0 is out, seat 2 is to move against the number of seat 1."""
+    env = coyote_v0.env(edition="trickster", lives=1)
+    env.reset(seed=0, options={"starter": 0, "draws": ["0", "1", "2", "3", "4"]})
+    for action in ("bid_60", "challenge", "point_announcer", "point_announcer", "bid_3"):
+        env.step(env.action_id(action))
+    assert env.agent_selection == "player_2"
+    assert env._states["out"][0, :4].tolist() == [1, 0, 0, 0]
+    state = env._states.copy()
+    head = env.get_state()[: -env.game.state_dtype.itemsize]
+    env.set_state(head + state.tobytes())
+    for field, value in changes.items():
+        state[field] = value
+    with pytest.raises(ValueError, match=problem):
+        env.set_state(head + state.tobytes())
 
 
 def test_the_masks_that_judge_cannot_be_written():

@@ -303,6 +303,26 @@ def test_chance_is_what_the_pile_holds():
 # --- parameters
 
 
+@pytest.mark.parametrize(
+    ("rules", "message"),
+    [
+        ({"lives": -1}, "lives must be an integer from 1 to 9, not -1"),
+        ({"num_players": -1}, "num_players must be"),
+        ({"deck": [1, 2]}, "deck must be"),
+        ({"variants": [1]}, "variants: 1 is unknown"),
+        ({"deck": "1*2 1*3"}, "given twice"),
+    ],
+)
+def test_rules_that_make_no_sense_are_refused_by_name(rules, message):
+    with pytest.raises(ValueError, match=message):
+        load(**rules)
+
+
+def test_a_game_that_is_too_large_is_refused():
+    with pytest.raises(ValueError, match="more than 1,000 nodes"):
+        solve(load(), max_nodes=1_000)
+
+
 def test_every_rule_can_be_chosen():
     rules = Rules(
         "gigamic-2011", num_players=3, deck={"7": 2, "-3": 1, "?": 1, "x2": 1}, lives=2, variants=("double", "again"),

@@ -208,7 +208,7 @@ def test_names_are_checked():
     env.reset(seed=0)
     assert env.record(["Ann", "Bo Bø"]).names == ("Ann", "Bo Bø")
     wrong: list[Any] = [["one"], ["a", ""], ["a", "b\n"], ["a", "\x1b[31m"], ["a", "x" * 101], "ab", ["a", 1]]
-    for bad in (*wrong, ["a", "\ud800"]):
+    for bad in (*wrong, ["a", "\ud800"], 5, {"a", "b"}, (name for name in "ab")):
         with pytest.raises(ValueError, match="names must be 2 printable texts"):
             env.record(bad)
 
@@ -692,6 +692,70 @@ def test_games_dealt_at_some_tables_are_recorded():
     env.reset(seed=42)
     assert batch.record(2) == env.record()
     assert len(batch.record(1).events) == 1
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_games_dealt_by_later_resets_are_recorded_too(edition):
+    env = coyote_v0.env(edition=edition)
+    rng = np.random.default_rng(0)
+    env.reset(seed=1)
+    for _ in range(4):
+        for _ in play(env, rng):
+            pass
+        record = env.record()
+        assert record.result == "finished"
+        replayed = list(replay(env.game, record))
+        assert replayed
+        env.reset()  # no seed: the table goes on with its stream
+
+
+def test_one_failure_loses_one_game():
+    """The step's other games are handed over all the same; what went wrong is raised when it is done."""
+    batch = coyote_v0.batch(8, edition="mini")
+    kept: list[int] = []
+
+    def refuse_one(table: int, record: GameRecord) -> None:
+        if table == 0:
+            raise OSError("full")
+        kept.append(table)
+
+    batch.record_to(refuse_one)
+    batch.reset(seed=0)
+    cap = batch.game.action_id["bid_7"]
+    batch.step(np.full(8, cap))
+    with pytest.raises(OSError, match="full"):
+        batch.step(np.full(8, batch.game.action_id["challenge"]))
+    assert batch.done.all()
+    assert kept == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_what_cannot_take_records_is_refused_at_once(tmp_path):
+    batch = coyote_v0.batch(2)
+    wrong: list[Any] = ["games.jsonl", 3]
+    for bad in wrong:
+        with pytest.raises(TypeError, match="target must be a RecordWriter"):
+            batch.record_to(bad)
+    writer = RecordWriter(tmp_path / "games.jsonl")
+    writer.close()
+    with pytest.raises(ValueError, match="closed"):
+        batch.record_to(writer)
+
+
+def test_a_name_that_no_reader_would_take_is_not_written(tmp_path):
+    env = coyote_v0.env(edition="mini")
+    env.reset(seed=0)
+    record = env.record()
+    with RecordWriter(tmp_path / "games.jsonl") as writer:
+        for name in ("a\nb", "x" * 200, ""):
+            with pytest.raises(ValueError, match="names must be printable"):
+                writer.write(replace(record, names=(name, *record.names[1:])))
+        assert writer.games == 0
+
+
+def test_a_line_of_very_many_keys_is_refused_soon():
+    keys = [f'"{k:x}":0' for k in range(60_000)]
+    with pytest.raises(RecordError, match="given twice"):
+        parse(("{" + ",".join([*keys, keys[-1]]) + "}").encode())
 
 
 def test_a_sink_that_fails_leaves_the_tables_in_order():

@@ -122,6 +122,7 @@ class Batch:
 
         Raises IllegalAction naming the first table at fault (nothing has changed then at any), or, with
         ``illegal_action="forfeit"``, lets that seat lose; TypeError / ValueError for a wrong dtype or shape.
+        With ``record_to``: what its target raised, after the step is done and every game that ended is handed over.
         """
         if not self._ready:
             raise RuntimeError("call reset() before step()")
@@ -143,8 +144,15 @@ class Batch:
                 illegal = [masks is not None and not masks[i, chosen[i]] for i in ended]
                 games = recorder.finished(ended, self._tapes, self.states, illegal)
                 self._deal(ended)
+                # Last, so that a full disk leaves the tables in order; and all of them, whatever happens to one.
+                problem: Exception | None = None
                 for i, game in games:
-                    recorder.sink(i, game)  # last, so that a full disk leaves the tables in order
+                    try:
+                        recorder.sink(i, game)
+                    except Exception as error:  # raised below
+                        problem = problem or error
+                if problem is not None:
+                    raise problem
 
     def record_to(self, target: RecordWriter | Sink | None, names: Sequence[str] | None = None) -> None:
         """From now on hands every game that ends to ``target``: a writer, or a callable that takes (table, record).
@@ -152,6 +160,10 @@ class Batch:
         Games that are running already are left out; call this before ``reset`` to get all. ``names``: who sits in each
         seat, N printable texts. None records no more. Play is the same with and without, to the byte.
         """
+        if target is not None and not isinstance(target, RecordWriter) and not callable(target):
+            raise TypeError(f"target must be a RecordWriter, a callable or None, not {target!r}")
+        if isinstance(target, RecordWriter) and target.closed:
+            raise ValueError(f"the RecordWriter of {target.path} is closed")
         if target is None:
             self._recorder, self._tapes = None, np.empty((self.num_tables, 0), np.int8)
             return

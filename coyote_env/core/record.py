@@ -123,8 +123,8 @@ def _quoted(value: object) -> str:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
         raise RecordError(f"key {_quoted(twice)} is given twice")
     return value
 
@@ -156,7 +156,8 @@ def load_json(data: bytes) -> Any:
         end = error.pos >= len(text.rstrip()) or (whole.startswith("{") and not whole.endswith("}"))
         how = "cut off" if end and whole else "not JSON"
         where = f"character {error.pos + 1}" if error.lineno == 1 else f"line {error.lineno}, character {error.colno}"
-        raise RecordError(f"{how}: {error.msg[:1].lower() + error.msg[1:]} at {where}") from None
+        what = error.msg[:1].lower() + error.msg[1:].removesuffix(" at")
+        raise RecordError(f"{how}: {what} at {where}") from None
     except RecursionError:
         raise RecordError("nested too deeply") from None
     except ValueError:  # Python refuses to read integers of thousands of digits
@@ -440,11 +441,12 @@ def completed(game: Game, record: GameRecord) -> GameRecord:
 # Writing
 
 
-def check_names(game: Game, names: Sequence[str] | None) -> tuple[str, ...]:
+def check_names(game: Game, names: Any) -> tuple[str, ...]:
     """``names`` of the seats, or the agents' names. Raises ValueError for anything but N printable texts."""
     if names is None:
         return tuple(f"player_{seat}" for seat in range(game.num_seats))
-    if isinstance(names, str) or len(names) != game.num_seats or not all(map(_is_word, names)):
+    in_order = isinstance(names, Sequence) and not isinstance(names, (str, bytes))  # a set has no first seat
+    if not in_order or len(names) != game.num_seats or not all(map(_is_word, names)):
         allowed = f"{game.num_seats} printable texts of 1 to {MAX_NAME} characters"
         raise ValueError(f"names must be {allowed}, not {shortened(repr(names))}")
     return tuple(names)
@@ -599,6 +601,11 @@ class RecordWriter:
 
     def write(self, record: GameRecord) -> None:
         """Appends a record. ValueError for one that no reader would take; OSError (a full disk) loses this one only."""
+        for name in record.names:
+            if not _is_word(name):
+                raise ValueError(
+                    f"names must be printable texts of 1 to {MAX_NAME} characters, not {shortened(repr(name))}"
+                )
         data = record.line().encode()
         if len(data) > MAX_LINE:
             raise ValueError(f"a record of {len(data):,} bytes; a line has at most {MAX_LINE:,}")
@@ -609,6 +616,11 @@ class RecordWriter:
             raise OSError(errno.ENOSPC, "a line was written in part only; is the disk full?", self.path)
         self._within = False
         self.games += 1
+
+    @property
+    def closed(self) -> bool:
+        """Whether it has been closed."""
+        return self._file.closed
 
     def close(self) -> None:
         """Closes the file. Closing twice is allowed."""

@@ -337,6 +337,8 @@ def deal(rules: Any, states: Any, tapes: Any, i: int, starter: int) -> int:
         s["num_cards"][seat] = 0
         s["cards"][seat, 0] = -1
         s["cards"][seat, 1] = -1
+    for slot in range(HISTORY):  # nothing of an earlier game stays: equal games are equal bytes
+        s["history_bid"][slot], s["history_seat"][slot], s["history_kind"][slot] = 0, 0, 0
     for f in range(MAX_FACES):
         s["pile"][f] = r["count"][f]
         s["discard"][f] = 0
@@ -1237,6 +1239,14 @@ def check_state(game: Game, states: NDArray[np.void]) -> str | None:
     cap = int(game.rules[0]["max_bid"][live]) if live > 1 else number[1]
     if max(s["bid"], s["bid_before"], s["refused"]) > cap and not over:
         return "a number is above the cap of the round"
+    for name in ("announcer", "challenger", "holder", "waiting"):
+        if not over and s[name] >= 0 and s["out"][s[name]]:
+            return f"{name} is out"
+    if s["phase"] in (TURN, AFTER_AGAIN) and s["announcer"] == s["seat"]:
+        return "the seat to move would answer itself"
+    least, most = game.return_bounds
+    if not over and (s["returns"].min() < least - 1e-9 or s["returns"].max() > most + 1e-9):
+        return f"returns must be from {least} to {most}"
     settling = s["phase"] in (POINTING, DISCARD)
     if settling and (s["challenger"] < 0 or s["announcer"] < 0 or s["challenger"] == s["announcer"]):
         return "nobody has challenged anybody"

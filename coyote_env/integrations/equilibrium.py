@@ -16,6 +16,7 @@ try:
 except ImportError as error:
     raise ImportError("this needs OpenSpiel and scipy: pip install 'coyote-env[equilibrium]'") from error
 
+from ..coyote.rules import Rules
 from .open_spiel import NAME, CoyoteGame, parameters_of
 
 
@@ -54,16 +55,19 @@ def load(first_seat: int = -1, **rules: Any) -> CoyoteGame:
 
     ``first_seat`` starts the first round; -1: chance decides. Raises as ``Rules`` does.
     """
+    # Before they become OpenSpiel's parameters, in which -1 stands for what comes from the edition. Texts may be in
+    # OpenSpiel's form and are refused later.
+    Rules(**({"edition": "mini"} | {name: value for name, value in rules.items() if not isinstance(value, str)}))
     game: CoyoteGame = pyspiel.load_game(NAME, parameters_of(**rules) | {"first_seat": first_seat})
     return game
 
 
-def solve(game: CoyoteGame, target: float = 1e-3, max_iterations: int = 5_000, max_nodes: int = 2_000_000) -> Solution:
+def solve(game: CoyoteGame, target: float = 1e-3, max_iterations: int = 5_000, max_nodes: int = 300_000) -> Solution:
     """CFR+ until NashConv is below ``target``, at most ``max_iterations``.
 
     NashConv is looked at after 100 iterations and then each time that they have grown by a quarter: it costs as much
     as several of them. Raises ValueError for a tree of more than ``max_nodes``: all of it is kept in memory, at about
-    2 kB a node.
+    10 kB a node.
     """
     if max_iterations < 1:
         raise ValueError(f"max_iterations must be at least 1, not {max_iterations!r}")
@@ -96,17 +100,18 @@ def _tree(game: CoyoteGame, max_nodes: int) -> tuple[Any, dict[str, Any]]:
     tree = pyspiel.convert_to_cached_tree(game)
     known: dict[str, Any] = {}
     todo = [tree.new_initial_state()]
-    nodes = 0
+    nodes = 1
     while todo:
         state = todo.pop()
-        nodes += 1
-        if nodes > max_nodes:
-            raise ValueError(f"{game} has more than {max_nodes:,} nodes; choose a smaller table, or raise max_nodes")
         if state.is_terminal():
             continue
         if not state.is_chance_node():
             known.setdefault(state.information_state_string(), state)
-        todo += [state.child(action) for action in state.legal_actions()]
+        actions = state.legal_actions()
+        nodes += len(actions)  # before they are made: each takes memory from then on
+        if nodes > max_nodes:
+            raise ValueError(f"{game} has more than {max_nodes:,} nodes; choose a smaller table, or raise max_nodes")
+        todo += [state.child(action) for action in actions]
     return tree, known
 
 

@@ -74,6 +74,9 @@ def parse_deck(text: str) -> str | dict[str, int]:
     pieces = [re.fullmatch(r"(\?|x2|max0|max-|night|-?\d+)(?:\*(\d+))?", piece) for piece in text.split()]
     if not all(pieces):
         return text  # a name; Rules says which there are
+    faces = [piece[1] for piece in pieces if piece]
+    if len(set(faces)) < len(faces):
+        raise ValueError(f"deck: a face is given twice in {text!r}")
     return {piece[1]: int(piece[2] or 1) for piece in pieces if piece}
 
 
