@@ -54,6 +54,8 @@ def cache_dir() -> Path:
 
 
 _CACHE_DIR = cache_dir()
+# numba keeps what it compiles by the place of the source: a second installation compiles for itself, and says so.
+_HOME = hashlib.sha256(str(_PACKAGE).encode()).hexdigest()[:8]
 _announced = False
 
 
@@ -90,7 +92,7 @@ def njit(signature: Any = None, *, allocates: bool = False, inline: bool = False
 
 def _announce() -> None:
     global _announced
-    if not _announced and not _config.DISABLE_JIT and not any(_CACHE_DIR.glob("*.complete")):
+    if not _announced and not _config.DISABLE_JIT and not any(_CACHE_DIR.glob(f"*.{_HOME}.complete")):
         print("coyote_env: compiling the rules engine, once (up to a minute) ...", file=sys.stderr, flush=True)
     _announced = True
 
@@ -99,7 +101,7 @@ def complete(module: str) -> None:
     """Called at the end of an engine's file: from now on its kernels load from disk, and nothing is announced."""
     if not _config.DISABLE_JIT and _CACHE_DIR.is_dir():
         with suppress(OSError):  # a read-only cache still serves
-            (_CACHE_DIR / f"{module}.complete").touch()
+            (_CACHE_DIR / f"{module}.{_HOME}.complete").touch()
 
 
 if _config.DISABLE_JIT:
