@@ -118,11 +118,7 @@ def _match(arguments: argparse.Namespace) -> None:
         name: load_policy(name, game, greedy=arguments.greedy and name not in scripted)
         for name in dict.fromkeys(arguments.policies)
     }
-    if arguments.json is not None:  # now, not when the games have been played
-        if arguments.json.exists():
-            raise ValueError(f"--json {arguments.json}: exists already")
-        if not arguments.json.parent.is_dir():
-            raise ValueError(f"--json {arguments.json}: there is no folder {arguments.json.parent}")
+    _check_new(arguments.json)
     show = _progress if sys.stderr.isatty() else None
     policies = [loaded[name] for name in arguments.policies]
     with contextlib.ExitStack() as stack:
@@ -136,9 +132,7 @@ def _match(arguments: argparse.Namespace) -> None:
         print("\r\033[K", end="", file=sys.stderr)
     print(result.table())
     if arguments.json is not None:
-        part = arguments.json.with_name(arguments.json.name + ".part")
-        part.write_text(result.to_json() + "\n", encoding="utf-8")
-        part.replace(arguments.json)  # whole or not at all
+        _write_new(arguments.json, result.to_json())
 
 
 def _add_solve(commands: Any) -> None:
@@ -168,11 +162,7 @@ def _add_solve(commands: Any) -> None:
 
 
 def _solve(arguments: argparse.Namespace) -> None:
-    if arguments.json is not None:  # now, not when all is solved
-        if arguments.json.exists():
-            raise ValueError(f"--json {arguments.json}: exists already")
-        if not arguments.json.parent.is_dir():
-            raise ValueError(f"--json {arguments.json}: there is no folder {arguments.json.parent}")
+    _check_new(arguments.json)
     if not arguments.target > 0:  # NaN is not
         raise ValueError(f"--target must be above 0, not {arguments.target}")
     rules = dict(arguments.set)
@@ -187,7 +177,22 @@ def _solve(arguments: argparse.Namespace) -> None:
         value = round(equilibrium.exact_value(game), 9) + 0.0  # no minus before a zero
         print(f"value for seat 0  {value:+.9f}, by linear programming")
     if arguments.json is not None:
-        arguments.json.write_text(json.dumps(solution.policy, indent=1) + "\n", encoding="utf-8")
+        _write_new(arguments.json, json.dumps(solution.policy, indent=1))
+
+
+def _check_new(path: Path | None) -> None:
+    """Refuses a --json file that cannot be made: before the work, not when it is done."""
+    if path is not None and path.exists():
+        raise ValueError(f"--json {path}: exists already")
+    if path is not None and not path.parent.is_dir():
+        raise ValueError(f"--json {path}: there is no folder {path.parent}")
+
+
+def _write_new(path: Path, text: str) -> None:
+    """Writes a --json file, whole or not at all."""
+    part = path.with_name(path.name + ".part")
+    part.write_text(text + "\n", encoding="utf-8")
+    part.replace(path)
 
 
 def _assignment(text: str) -> tuple[str, Any]:
