@@ -26,7 +26,7 @@ from coyote_env.coyote import engine
 from coyote_env.coyote.rules import EDITIONS, Rules
 from tests.reference import coyote as reference
 from tests.tables import faces_in_order
-from tests.test_reference import ROWS, perform_row
+from tests.test_reference import ROWS, choose, perform_row
 
 # `make test` plays these games three times. Without compilation they are slow, with bounds checks a part will do.
 COMPILED = "1" not in (os.environ.get("NUMBA_DISABLE_JIT"), os.environ.get("NUMBA_BOUNDSCHECK"))
@@ -234,22 +234,6 @@ class Pair:
         assert all(abs(theirs - mine) < 1e-12 for theirs, mine in returns)
         worn = Counter([card for cards in [*mine["worn"], mine["middle"]] for card in cards if card is not None])
         assert self.engine.counter("pile") + self.engine.counter("discard") + worn + mine["drawn"] == self.deck
-
-
-def choose(legal: list[str], rng: random.Random, challenge: float) -> str:
-    """A random action under which rounds last, and every kind of action and the cap come up."""
-    numbers = [name for name in legal if name.startswith("bid_")]
-    others = [name for name in legal if not name.startswith("bid_") and name != "challenge"]
-    if "challenge" in legal and (len(legal) == 1 or rng.random() < challenge):
-        return "challenge"
-    if others and (not numbers or rng.random() < 0.45):
-        kind = rng.choice(sorted({name.partition("+")[0] for name in others}))
-        return rng.choice([name for name in others if name.startswith(kind)])
-    if not numbers:
-        return "challenge"
-    if rng.random() < 0.04:
-        return numbers[-1 - (rng.random() < 0.5 and len(numbers) > 1)]
-    return numbers[min(len(numbers) - 1, int(rng.expovariate(0.4)))]
 
 
 def play_out(

@@ -671,11 +671,12 @@ def choose(legal: list[str], rng: random.Random, challenge: float) -> str:
     if "challenge" in legal and (len(legal) == 1 or rng.random() < challenge):
         return "challenge"
     if others and (not numbers or rng.random() < 0.45):
-        return rng.choice(others)
+        kind = rng.choice(sorted({name.partition("+")[0] for name in others}))
+        return rng.choice([name for name in others if name.startswith(kind)])
     if not numbers:
         return "challenge"
-    if rng.random() < 0.03:
-        return numbers[-1]
+    if rng.random() < 0.04:
+        return numbers[-1 - (rng.random() < 0.5 and len(numbers) > 1)]
     return numbers[min(len(numbers) - 1, int(rng.expovariate(0.4)))]
 
 
