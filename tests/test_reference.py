@@ -597,7 +597,7 @@ def test_total_distribution_is_the_share_of_all_games_that_look_alike(known: Kno
         for game, chance in games:
             cards = game.in_play()
             for drawn, later in reference.reveal_draws(cards.count("?"), +game.pile, +game.discards):
-                shares[reference.total_of([*cards, *drawn])] += chance * later  # type: ignore[assignment]
+                shares[reference.total_of([*cards, *drawn])] += chance * later  # type: ignore[assignment]  # a Counter of fractions
         whole = sum(chance for _, chance in games)
         expected = {total: share / whole for total, share in shares.items()}
         for game, _ in games[:4]:

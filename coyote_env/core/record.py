@@ -16,8 +16,10 @@ import json
 import math
 import os
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -123,8 +125,7 @@ def _quoted(value: object) -> str:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) < len(pairs):
-        seen: set[str] = set()
-        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
         raise RecordError(f"key {_quoted(twice)} is given twice")
     return value
 
@@ -399,7 +400,7 @@ def _replay(game: Game, record: GameRecord, judged: bool) -> Iterator[Frame]:
             )
             raise Departure(step, seat, f"{event.action} is {fault or 'illegal'}; legal: {names}{more}")
         forfeited = event.illegal
-        chance(step, seat, event.draws, lambda action=action: table.play(action))  # type: ignore[misc]
+        chance(step, seat, event.draws, partial(table.play, action))
         yield Frame(step, event, table.states)
     if not judged:
         return

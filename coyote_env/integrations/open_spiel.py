@@ -418,7 +418,7 @@ class CoyoteGame(pyspiel.Game):  # type: ignore[misc]  # pyspiel has no types
         return CoyoteObserver(self.table, bool(kind.perfect_recall))
 
 
-class CoyoteState(pyspiel.State):  # type: ignore[misc]
+class CoyoteState(pyspiel.State):  # type: ignore[misc]  # pyspiel has no types
     """A state: one ``Position`` after another."""
 
     def __init__(self, game: CoyoteGame) -> None:
