@@ -76,6 +76,7 @@ def test_rendering(arguments):
 
 def global_generators() -> Any:
     """State of Python's and of numpy's global generator."""
+    # The ignore below: foreign code's generator is what is looked at.
     return random.getstate(), np.random.get_state(legacy=False)["state"]["key"].tolist()  # noqa: NPY002
 
 

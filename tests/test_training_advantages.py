@@ -133,11 +133,11 @@ def test_equals_the_slow_reference_on_recorded_games(make, opponents, gamma, gae
 def by_hand(
     seats: list[int],
     paid: dict[int, list[float]],
-    done: set[int] = frozenset(),  # type: ignore[assignment]
+    done: set[int] = frozenset(),  # type: ignore[assignment]  # never written to
     num_seats: int = 2,
     learner: set[int] | None = None,
     last_values: list[float] | None = None,
-    out: set[int] = frozenset(),  # type: ignore[assignment]
+    out: set[int] = frozenset(),  # type: ignore[assignment]  # never written to
 ) -> Recording:
     """One table: who acted, what was paid at which step, which steps ended a game, which seats the learner plays."""
     steps = len(seats)

@@ -52,8 +52,9 @@ def collect(model: SelfPlayPPO) -> None:
     if model._last_obs is None:
         model.set_logger(configure(None, []))
         _, callback = model._setup_learn(10**9, Silent())
-        model._test_callback = callback  # type: ignore[attr-defined]
+        model._test_callback = callback  # type: ignore[attr-defined]  # kept for this test
     assert model.env is not None
+    # The ignore below: kept for this test.
     model.collect_rollouts(model.env, model._test_callback, model.rollout_buffer, model.n_steps)  # type: ignore[attr-defined]
 
 
@@ -280,6 +281,7 @@ def test_waiting_seats_change_the_value_and_not_the_policy():
     for model in models:
         collect(model)
         assert (model.rollout_buffer.num_waiting > 0) == model.waiting_values
+        # The ignore below: a stand-in.
         model.rollout_buffer.minibatches = lambda batch_size: iter([torch.arange(200)])  # type: ignore[method-assign]
         model.train()
     for (name, with_them), without in zip(

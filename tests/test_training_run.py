@@ -13,7 +13,7 @@ from pathlib import Path
 
 import matplotlib.image
 import pytest
-from tensorboard.backend.event_processing.event_accumulator import (  # type: ignore[import-untyped]
+from tensorboard.backend.event_processing.event_accumulator import (  # type: ignore[import-untyped]  # it has no types
     EventAccumulator,
 )
 

@@ -167,6 +167,7 @@ class SelfPlayBuffer(MaskableRolloutBuffer):
             self.rng.integers(self.num_waiting, size=round(self.num_waiting * count / self.size_rows))
         )
 
+    # The ignore below: its parents declare a Generator; nobody sends anything into this one.
     def get(self, batch_size: int | None = None) -> Iterator[MaskableRolloutBufferSamples]:  # type: ignore[override]
         """The same minibatches as sb3-contrib's samples."""
         for rows in self.minibatches(batch_size):
@@ -185,13 +186,13 @@ class SelfPlayBuffer(MaskableRolloutBuffer):
         )
 
     @property
-    def values(self) -> NDArray[np.float32]:  # type: ignore[override]
+    def values(self) -> NDArray[np.float32]:  # type: ignore[override]  # a property where its parent has an array
         """Values of the decisions, float32[size] (sb3-contrib reads it for the explained variance)."""
         result: NDArray[np.float32] = self.value_rows[: self.size_rows].numpy()
         return result
 
     @property
-    def returns(self) -> NDArray[np.float32]:  # type: ignore[override]
+    def returns(self) -> NDArray[np.float32]:  # type: ignore[override]  # a property where its parent has an array
         """Returns of the decisions, float32[size]."""
         result: NDArray[np.float32] = self.return_rows[: self.size_rows].numpy()
         return result

@@ -183,6 +183,7 @@ class Run:
         progress = Progress(self.config.run.steps)
         try:
             # No log_interval: RunCallback logs, after the update and not before it.
+            # The ignore below: None is allowed (no log of its own), though declared an int.
             self.model.learn(self.config.run.steps, RunCallback(self, progress), log_interval=None)  # type: ignore[arg-type]
         finally:
             progress.close()
