@@ -919,8 +919,9 @@ def observe(
     for f in range(MAX_FACES):
         out[at + f] = pool[f] * r["per_face"][f]
     at += faces
-    for f in range(MAX_FACES):
-        out[at + f] = known[f]
+    if s["old"][viewer] or s["middle_old"][CENTRE] or s["middle_old"][COYOTE_CARD]:  # seldom; zeros stand there else
+        for f in range(MAX_FACES):
+            out[at + f] = known[f]
     at += faces
     out[at] = s["pile_size"] * r["per_card"]
     out[at + 1] = s["bid"] * per_bid
