@@ -36,6 +36,7 @@ UNSEEN, SHOWN, GONE, HELD = range(4)
 WIN, PLACEMENT, ROUND = range(3)  # in the order of REWARDS
 ACTIONS = ("keep", "flip", "scout", "scout_show", "insert")  # kinds that have an id of their own in RULES; and `show`
 ENDS, WAYS = ("left", "right"), ("as_is", "turned")  # a scout's four ids: end by end, way by way
+DETAIL = 14  # cards of the own hand that an observation also shows one-hot; few hands in real play have more
 SCRATCH = 9  # rows of integers that kernels work in
 SWAPS = 2000  # see redeal
 TRIES = 200
@@ -484,7 +485,7 @@ def step(rules: Any, states: Any, tapes: Any, i: int, action: int, rewards: Any,
 @njit(inline=True)
 def legal_mask(rules: Any, states: Any, i: int, masks: Any, scratch: Any) -> None:
     """Writes the legal actions of the seat to move into ``masks[i]``, int8 (A,). All zero when the game is over.
-    To work in: ``scratch``, int32 (SCRATCH, MAX_HAND + 1)."""
+    To work in: ``scratch``, int32 (SCRATCH, NUM_CARDS + 1)."""
     s = states[i]
     r = rules[0]
     mask = masks[i]
@@ -569,10 +570,20 @@ def legal_mask(rules: Any, states: Any, i: int, masks: Any, scratch: Any) -> Non
 
 
 @njit(inline=True)
-def observe(rules: Any, states: Any, i: int, viewer: int, all_seen: bool, observations: Any) -> int:
+def compare(out: Any, at: int, number: int, following: int) -> None:
+    """Marks at ``out[at]``.. whether two neighbours' numbers are equal, rise by one, or fall by one."""
+    rise = following - number  # without branches: which it is cannot be predicted, and this is done a dozen times
+    out[at] = int64(rise == 0)
+    out[at + 1] = int64(rise == 1)
+    out[at + 2] = int64(rise == -1)
+
+
+@njit(inline=True)
+def observe(rules: Any, states: Any, i: int, viewer: int, all_seen: bool, observations: Any, scratch: Any) -> int:
     """Writes what ``viewer`` may know into ``observations[i]``, float32 (L,), section by section as in env.layout_of.
 
-    ``all_seen``: show where every card is (the global state). Returns the number of floats written.
+    ``all_seen``: show where every card is (the global state). To work in: ``scratch``, int32 (SCRATCH, NUM_CARDS + 1).
+    Returns the number of floats written.
     """
     s = states[i]
     r = rules[0]
@@ -587,26 +598,37 @@ def observe(rules: Any, states: Any, i: int, viewer: int, all_seen: bool, observ
     out[at + phase] = 1.0
     at += len(PHASES)
     # The own hand
-    most = int64(r["max_hand"])
     held = int64(s["hand_len"][viewer])
-    lower_at = at + 10 * most
+    upper_at = at + 2 * int64(r["max_hand"])
+    pairs_at = upper_at + 10 * DETAIL
+    turned_at = pairs_at + 3 * (DETAIL - 1)
     for p in range(held):
         card = int64(s["hand"][viewer, p])
-        out[at + 10 * p + (card >> 4) - 1] = 1.0
-        out[lower_at + p] = (card & 15) / 10
-    at = lower_at + most
-    if phase == ORIENT:
-        for p in range(held):
-            out[at + 10 * p + (int64(s["hand"][viewer, p]) & 15) - 1] = 1.0
-    at += 10 * int64(r["deal"])
+        out[at + 2 * p] = (card >> 4) * 0.1
+        out[at + 2 * p + 1] = (card & 15) * 0.1
+        if p < DETAIL:
+            out[upper_at + 10 * p + (card >> 4) - 1] = 1.0
+        if 0 < p < DETAIL:
+            compare(out, pairs_at + 3 * (p - 1), int64(s["hand"][viewer, p - 1]) >> 4, card >> 4)
+        if p > 0 and phase == ORIENT:
+            compare(out, turned_at + 3 * (p - 1), int64(s["hand"][viewer, p - 1]) & 15, card & 15)
+    at = turned_at + 3 * (int64(r["deal"]) - 1)
     # The active Show
-    most = int64(r["max_show"])
-    lower_at = at + 10 * most
-    for p in range(s["active_len"]):
+    shown = int64(s["active_len"])
+    left_at = at + 2 * int64(r["max_show"])
+    for p in range(shown):
         card = int64(s["active"][p])
-        out[at + 10 * p + (card >> 4) - 1] = 1.0
-        out[lower_at + p] = (card & 15) / 10
-    at = lower_at + most
+        out[at + 2 * p] = (card >> 4) * 0.1
+        out[at + 2 * p + 1] = (card & 15) * 0.1
+    at = left_at
+    for end in range(2 if shown > 0 else 0):
+        card = int64(s["active"][shown - 1 if end else 0])
+        out[at + 20 * end + (card >> 4) - 1] = 1.0
+        out[at + 20 * end + 10 + (card & 15) - 1] = 1.0
+    at += 40
+    if shown > 1 and s["active"][0] >> 4 == s["active"][1] >> 4:
+        out[at] = 1.0
+    at += 1
     if s["owner"] >= 0:
         out[at + wrap(int64(s["owner"]) - viewer, n)] = 1.0
     at += n
@@ -642,14 +664,16 @@ def observe(rules: Any, states: Any, i: int, viewer: int, all_seen: bool, observ
     at += 20
     # Cards: one row a card, a column for each seat that has it, the viewer first; then the Show; then gone.
     width = n + 2
+    column = scratch[0]  # by place; again without branches
+    column[UNSEEN], column[SHOWN], column[GONE] = n + 1, n, n + 1
+    for k in range(n):
+        column[HELD + wrap(viewer + k, n)] = k
     for card in range(r["deck_size"]):
         place = int64(s["place"][card])
-        if place >= HELD:
-            out[at + card * width + wrap(place - HELD - viewer, n)] = 1.0
-        elif place == SHOWN:
-            out[at + card * width + n] = 1.0
-        elif place == GONE or (s["spent"][card] >> viewer) & 1:
-            out[at + card * width + n + 1] = 1.0
+        spent = (int64(s["spent"][card]) >> viewer) & 1
+        out[at + column[place]] = int64(place != UNSEEN) | spent
+        at += width
+    at -= int64(r["deck_size"]) * width
     for k in range(n if all_seen else 1):
         seat = wrap(viewer + k, n)
         for p in range(s["hand_len"][seat]):
@@ -845,8 +869,9 @@ def legal_mask_many(rules: Any, states: Any, masks: Any) -> None:
 def observe_many(rules: Any, states: Any, seats: Any, all_seen: Any, observations: Any) -> int:
     """Observation of ``seats[i]`` at each table. Returns the floats written per table."""
     size = 0
+    scratch = workspace()
     for i in range(len(states)):
-        size = observe(rules, states, i, seats[i], all_seen, observations)
+        size = observe(rules, states, i, seats[i], all_seen, observations, scratch)
     return size
 
 
@@ -892,7 +917,7 @@ def step_many(
                 tapes[i, place] = RANDOM
             deal(rules, states, tapes, i, int64(-1))
         seats[i] = states[i]["seat"]
-        observe(rules, states, i, seats[i], no, observations)
+        observe(rules, states, i, seats[i], no, observations, scratch)
         legal_mask(rules, states, i, masks, scratch)
     return -1
 

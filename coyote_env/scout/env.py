@@ -26,14 +26,18 @@ def layout_of(rules: Rules) -> Layout:
     low, high = rules.points_bounds
     two = n == 2
     tokens = TOKENS if two else rules.max_turns
+    detail, pairs = engine.DETAIL, "equal, rising by one, falling by one"
     sections = [
         Section("seat_to_move", (n,), 0, 1, "1 for the seat to move; seats are relative here and below: own first"),
         Section("phase", (len(engine.PHASES),), 0, 1, "one-hot: " + ", ".join(engine.PHASES)),
-        Section("hand_upper", (hand, 10), 0, 1, "own hand from left to right: one-hot of each card's upper number"),
-        Section("hand_lower", (hand,), 0, 1, "its lower number / 10"),
-        Section("dealt_lower", (rules.deal, 10), 0, 1, "the same one-hot, while hands may be turned upside down"),
-        Section("active_upper", (show, 10), 0, 1, "active Show from left to right: one-hot of the upper numbers"),
-        Section("active_lower", (show,), 0, 1, "its lower numbers / 10"),
+        Section("hand", (hand, 2), 0, 1, "own hand from left to right: each card's upper and lower number / 10"),
+        Section("hand_upper", (detail, 10), 0, 1, f"one-hot: the upper numbers of its first {detail} cards"),
+        Section("neighbours", (detail - 1, 3), 0, 1, f"of these, each and the next: {pairs}"),
+        Section("turned", (rules.deal - 1, 3), 0, 1, "the same upside down, while hands may be turned"),
+        Section("active", (show, 2), 0, 1, "active Show from left to right: each card's upper and lower number / 10"),
+        Section("active_left", (2, 10), 0, 1, "one-hot: upper and lower number of its left end"),
+        Section("active_right", (2, 10), 0, 1, "one-hot: upper and lower number of its right end"),
+        Section("active_equal", (1,), 0, 1, "1: its cards, two or more, are equal"),
         Section("owner", (n,), 0, 1, "1 for the seat that made the last Show, also when it is scouted away"),
         Section("hand_size", (n,), 0, hand / 10, "cards in each hand / 10, without the one being inserted"),
         Section("captured", (n,), 0, rules.cards_in_round / 10, "cards captured in this round / 10"),
