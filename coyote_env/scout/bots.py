@@ -249,12 +249,12 @@ def show_worth(
 ) -> float:  # fmt: skip
     """What it is worth to show these cards of ``hand`` when ``shown`` cards are captured by it."""
     n = sizes.shape[1]
-    ahead: float = points[i, 0] + shown
+    ahead = float(points[i, 0] + shown)
     others = 0.0  # mean points of the others
     cards = 0.0  # mean cards left in their hands
     for k in range(1, n):
-        others += points[i, k] / (n - 1)
-        cards += sizes[i, k] / (n - 1)
+        others += float(points[i, k] / (n - 1))
+        cards += float(sizes[i, k] / (n - 1))
     if length == held:  # the round is over, and they pay for their hands
         return ahead - others + cards
     drop(hand, held, start, length, after)
@@ -262,8 +262,8 @@ def show_worth(
     fewest = int64(99)
     for k in range(1, n):
         fewest = min(fewest, sizes[i, k])
-    worth = hand_worth(after, left, par, best) - par[P_EARLY] * left / fewest
-    return ahead - others + par[P_CARD] * cards + worth + par[P_HOLD] * (length - 1)
+    worth = float(par[P_HOLD] * (length - 1) - par[P_EARLY] * left / fewest + par[P_CARD] * cards)
+    return ahead - others + worth + hand_worth(after, left, par, best)
 
 
 @njit()
