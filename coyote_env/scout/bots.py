@@ -383,8 +383,8 @@ class Planner:
 
     name = "planner"
     parameters: Mapping[str, float] = {
-        "single": -0.9, "single_number": 0.03, "pair": -0.8, "three": -0.3, "four": 0.3, "more": 0.5,
-        "equal": 0.2, "number": 0.03, "card": 0.7, "token": 0.4, "spare": 0.8, "hold": 0.3, "early": 0.5,
+        "single": -1.11, "single_number": -0.02, "pair": -1.47, "three": -0.21, "four": 0.27, "more": 0.61,
+        "equal": 0.22, "number": 0.05, "card": 0.77, "token": 0.49, "spare": 0.75, "hold": 0.14, "early": 0.52,
     }  # fmt: skip
 
     def __init__(self, game: Game, parameters: Mapping[str, float] | None = None) -> None:
