@@ -16,13 +16,15 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from coyote_env import coyote_v0
+from coyote_env import coyote_v0, scout_v0
 from coyote_env.coyote import rules as coyote_rules
 from coyote_env.coyote.rules import Rules
+from coyote_env.scout import rules as scout_rules
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 COYOTE_PAGE = ROOT / "coyote_env" / "coyote" / "README.md"
+SCOUT_PAGE = ROOT / "coyote_env" / "scout" / "README.md"
 TRAINING_README = ROOT / "training" / "README.md"
 
 BLOCK = re.compile(
@@ -66,17 +68,15 @@ def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
     return "\n".join([lines[0], "|---" * len(head) + "|", *lines[1:]])
 
 
-def facts() -> str:
-    """What the page begins with."""
-    env = coyote_v0.env()
+def facts(face: Any, low: int, high: int) -> str:
+    """What a page begins with: of the default table of ``face``, coyote_v0 or scout_v0, which seats low to high."""
+    env = face.env()
     game = env.game
-    low = min(bounds[0] for bounds in coyote_rules.SEATS.values())
-    high = max(bounds[1] for bounds in coyote_rules.SEATS.values())
     modes = ", ".join(f"`{mode!r}`" for mode in env.metadata["render_modes"])
     rows = [
-        ("import", "`from coyote_env import coyote_v0`"),
-        ("make", "`coyote_v0.env(...)`, `coyote_v0.batch(num_tables, ...)`, or, after `import coyote_env`, "
-                 "`pettingzoo.make(\"aec\", \"coyote_env/coyote_v0\", ...)`"),
+        ("import", f"`from coyote_env import {game.name}`"),
+        ("make", f"`{game.name}.env(...)`, `{game.name}.batch(num_tables, ...)`, or, after `import coyote_env`, "
+                 f"`pettingzoo.make(\"aec\", \"coyote_env/{game.name}\", ...)`"),
         ("agents", f"`player_0` .. `player_{{N-1}}`, N from {low} to {high}, default {game.num_seats}"),
         ("actions", f"`Discrete(A)`, masked; A = {game.num_actions} by default"),
         ("observation", "`Dict`: `observation` float32 (L,), `action_mask` int8 (A,)"),
@@ -88,6 +88,46 @@ def facts() -> str:
         ("`render_mode`", f"`None`, {modes}"),
     ]  # fmt: skip
     return table(("", ""), rows)
+
+
+def coyote_facts() -> str:
+    """COYOTE's."""
+    bounds = coyote_rules.SEATS.values()
+    return facts(coyote_v0, min(low for low, _ in bounds), max(high for _, high in bounds))
+
+
+def scout_facts() -> str:
+    """SCOUT's."""
+    return facts(scout_v0, min(scout_rules.DEALS), max(scout_rules.DEALS))
+
+
+def scout_sizes() -> str:
+    """Sizes by number of seats."""
+    rows = []
+    for seats in scout_rules.DEALS:
+        plain, fits = (scout_v0.game(num_players=seats, fits=fits) for fits in (False, True))
+        rules = plain.config
+        rows.append(
+            (seats, rules.deck_size, rules.deal, plain.layout.size, fits.layout.size, plain.num_actions,
+             rules.max_hand, rules.max_show, plain.facts.longest_game)
+        )  # fmt: skip
+    head = ("seats", "deck", "cards dealt", "L", "with fits", "A", "largest hand", "longest Show", "longest game")
+    return table(head, rows)
+
+
+def scout_arguments() -> str:
+    """Every argument with its meaning and default."""
+    defaults = scout_rules.Rules().as_dict()
+    fits = {"fits": ("the observation ends with sections about what fits together", "`False`")}
+    rows = [(f"`{field}`", meaning, f"`{defaults[field]!r}`".replace("'", '"'))
+            for field, meaning in field_meanings(scout_rules.Rules).items()]  # fmt: skip
+    others = fits | {name: text for name, text in FACE_ARGUMENTS.items() if name != "odds"}
+    return table(("argument", "meaning", "default"), [*rows, *((f"`{name}`", *text) for name, text in others.items())])
+
+
+def scout_observation() -> str:
+    """The default table's layout, with ``fits``."""
+    return scout_v0.game(fits=True).layout.markdown()
 
 
 def sizes() -> str:
@@ -112,12 +152,12 @@ FACE_ARGUMENTS = {
 }
 
 
-def field_meanings() -> dict[str, str]:
-    """What the docstring of Rules says of each of its fields."""
-    text = (Rules.__doc__ or "").partition("Fields:\n")[2].partition("\n\n")[0]
+def field_meanings(rules: Any) -> dict[str, str]:
+    """What the docstring of a game's Rules says of each of its fields."""
+    text = (rules.__doc__ or "").partition("Fields:\n")[2].partition("\n\n")[0]
     lines = re.sub(r"\n {12,}", " ", text)  # a field's further lines stand deeper
     meanings = dict(re.findall(r"^ +(\w+): (.+)\.$", lines, re.MULTILINE))
-    fields = [field.name for field in dataclasses.fields(Rules)]
+    fields = [field.name for field in dataclasses.fields(rules)]
     if list(meanings) != fields:
         raise ValueError(f"the docstring of Rules describes {list(meanings)}; its fields are {fields}")
     return meanings
@@ -133,7 +173,7 @@ def arguments() -> str:
 
     editions = {name: Rules(name).as_dict() for name in coyote_rules.EDITIONS}
     rows: list[list[str]] = []
-    for field, meaning in field_meanings().items():
+    for field, meaning in field_meanings(Rules).items():
         meaning = re.sub(r'"([^"]+)"', r'`"\1"`', meaning.replace("``", "`"))
         if field == "edition":
             rows.append(["`edition`", meaning, *(f'`"{name}"`' for name in editions)])
@@ -256,18 +296,56 @@ ACTIONS = {
 }
 
 
-def actions(**kwargs: Any) -> str:
-    """A table's action ids."""
-    ids: dict[str, list[int]] = {}
-    names = coyote_v0.game(**kwargs).action_names
+SCOUT_ACTIONS = {
+    "keep": ("keep the hand as it was dealt", "orientations are chosen"),
+    "flip": ("turn all of it upside down", "orientations are chosen"),
+    "show": (
+        "show so many cards from that place of the hand on, 0 being the leftmost",
+        "they are equal, or a run, and beat the active Show",
+    ),
+    "scout": (
+        "take that end of the active Show, that way up; an `insert` follows",
+        "a Show is active (of a single card: `left`); two seats: a token is left",
+    ),
+    "scout_show": (
+        "the same, and after the `insert` a `show`",
+        "three seats or more, once a round, and some place for the card leaves a legal Show",
+    ),
+    "insert": (
+        "put the card so that it stands at that place of the hand",
+        "a card was taken; in a scout and show only places that leave a legal Show",
+    ),
+}
+
+
+def scout_kind(name: str) -> str:
+    """Kind of a SCOUT action."""
+    return re.sub(r"(_\d+)+$|_(left|right)_\w+$", "", name)
+
+
+def action_table(names: Iterable[str], kind_of: Callable[[str], str], meanings: Mapping[str, tuple[str, str]]) -> str:
+    """Action ids, a line for each run of ids of one kind."""
+    ids: dict[str, list[tuple[int, str]]] = {}
     for action, name in enumerate(names):
-        ids.setdefault(re.sub(r"[+_]\d+$", "", name), []).append(action)
+        ids.setdefault(kind_of(name), []).append((action, name))
     rows = []
     for kind, own in ids.items():
-        span = str(own[0]) if len(own) == 1 else f"{own[0]}..{own[-1]}"
-        shown = f"`{names[own[0]]}`" + (f" .. `{names[own[-1]]}`" if len(own) > 1 else "")
-        rows.append((span, shown, *ACTIONS[kind]))
+        (first, first_name), (last, last_name) = own[0], own[-1]
+        span = str(first) if len(own) == 1 else f"{first}..{last}"
+        shown = f"`{first_name}`" + (f" .. `{last_name}`" if len(own) > 1 else "")
+        rows.append((span, shown, *meanings[kind]))
     return table(("id", "name", "what it does", "legal when"), rows)
+
+
+def actions(**kwargs: Any) -> str:
+    """A COYOTE table's action ids."""
+    names = coyote_v0.game(**kwargs).action_names
+    return action_table(names, lambda name: re.sub(r"[+_]\d+$", "", name), ACTIONS)
+
+
+def scout_actions() -> str:
+    """The default SCOUT table's action ids."""
+    return action_table(scout_v0.game().action_names, scout_kind, SCOUT_ACTIONS)
 
 
 def trickster_actions() -> str:
@@ -280,9 +358,13 @@ def trickster_actions() -> str:
 
 PARTS: dict[Path, Mapping[str, Callable[[], str]]] = {
     COYOTE_PAGE: {
-        "facts": facts, "sizes": sizes, "arguments": arguments, "decks": decks, "caps": caps,
+        "facts": coyote_facts, "sizes": sizes, "arguments": arguments, "decks": decks, "caps": caps,
         "observation": observation, "more_observation": more_observation, "actions": actions,
         "trickster_actions": trickster_actions,
+    },
+    SCOUT_PAGE: {
+        "facts": scout_facts, "sizes": scout_sizes, "arguments": scout_arguments, "observation": scout_observation,
+        "actions": scout_actions,
     },
 }  # fmt: skip
 
@@ -317,7 +399,7 @@ def updated(path: Path) -> str:
     return run_blocks(text, path)[0]
 
 
-DOCUMENTS = (README, COYOTE_PAGE, TRAINING_README)
+DOCUMENTS = (README, COYOTE_PAGE, SCOUT_PAGE, TRAINING_README)
 
 
 def main() -> None:

@@ -17,6 +17,7 @@ from . import engine
 from .rules import HIGHER, LOWER
 
 WIDTH = 100  # columns of the text
+_GLUE = "\u00a0"  # a space at which no line is broken; a plain one in the end
 
 
 def _named(seat: int) -> str:
@@ -102,8 +103,8 @@ def _options(view: _View) -> list[str]:
     hand = view.hand(view.seat)
     groups: dict[str, list[str]] = {}
     for start, length in view.shows():
-        numbers = " ".join(str(upper) for upper, _ in hand[start : start + length])
-        groups.setdefault("show", []).append(f"{numbers} (show_{start}_{length})")
+        numbers = _GLUE.join(str(upper) for upper, _ in hand[start : start + length])
+        groups.setdefault("show", []).append(f"{numbers}{_GLUE}(show_{start}_{length})")
     for name in view.legal:
         if name.startswith("insert_"):
             groups.setdefault("insert at", []).append(name.removeprefix("insert_"))
@@ -166,7 +167,7 @@ def text(game: Game, states: NDArray[np.void], viewer: int | None) -> str:
             lines += _options(view)
     else:
         lines += ["", f"the end      {view.ending()}"]
-    return "\n".join(lines)
+    return "\n".join(lines).replace(_GLUE, " ")
 
 
 # ---------------------------------------------------------------------------------------------------------------
