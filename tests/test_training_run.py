@@ -257,7 +257,7 @@ def test_a_second_ctrl_c_ends_at_once(config, tmp_path, monkeypatch):
 
 
 def test_ctrl_c_before_training(config, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(selfplay, "_make_game", lambda _: os.kill(os.getpid(), signal.SIGINT))
+    monkeypatch.setattr(selfplay, "make_game", lambda _: os.kill(os.getpid(), signal.SIGINT))
     assert run(config, tmp_path / "run") == 130
     assert not (tmp_path / "run").exists()
     assert "stopped by Ctrl-C" in capsys.readouterr().err

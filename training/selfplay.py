@@ -79,7 +79,7 @@ def _train(options: argparse.Namespace, command: str, interrupts: Interrupts) ->
     except OSError as error:
         raise ConfigError(f"{options.config} cannot be read: {error.strerror}") from None
     _check_run_dir(options.run_dir)
-    game = _make_game(config)
+    game = make_game(config)
     from coyote_env.policies import load_policy
 
     from .checkpoint import library_versions, to_json
@@ -98,14 +98,16 @@ def _train(options: argparse.Namespace, command: str, interrupts: Interrupts) ->
         model.workers.close()
 
 
-def _make_game(config: Config) -> Game:
-    from coyote_env.policies import GAMES, make_game
+def make_game(config: Config) -> Game:
+    """The game of a run. Raises ConfigError if there is no such game, or not with such arguments."""
+    from coyote_env.policies import GAMES
+    from coyote_env.policies import make_game as make
 
     if config.game.name not in GAMES:
         allowed = ", ".join(sorted(GAMES))
         raise ConfigError(f"game.name = {config.game.name!r} is not allowed; allowed: {allowed}")
     try:
-        return make_game(config.game.name, config.game.kwargs)
+        return make(config.game.name, config.game.kwargs)
     except (ValueError, TypeError) as error:
         raise ConfigError(f"game.kwargs: {error}") from None
 
@@ -280,7 +282,16 @@ def make_learner(config: Config, game: Game, stop: Callable[[], bool] = lambda: 
     if seating.share > 0:
         try:
             pool = OpponentPool(
-                seating.scripted, seating.snapshots, seating.distinct, lambda name: load_policy(name, game)
+                seating.scripted,
+                lambda name: load_policy(name, game),
+                snapshots=seating.snapshots,
+                distinct=seating.distinct,
+                scripted_share=seating.scripted_share,
+                sampling=seating.sampling,
+                delta=seating.delta,
+                pfsp_weight=seating.pfsp_weight,
+                pfsp_power=seating.pfsp_power,
+                memory=seating.memory,
             )
         except (ValueError, ImportError) as error:
             raise ConfigError(f"opponents.scripted: {error}") from None
@@ -301,6 +312,10 @@ def make_learner(config: Config, game: Game, stop: Callable[[], bool] = lambda: 
         gae_lambda=ppo.gae_lambda,
         vf_coef=ppo.value_weight,
         waiting_values=ppo.waiting_values,
+        magnet=ppo.magnet,
+        magnet_weight=ppo.magnet_weight,
+        magnet_decay=ppo.magnet_decay,
+        magnet_period=ppo.magnet_period,
         max_grad_norm=ppo.max_grad_norm,
         target_kl=ppo.target_kl or None,
         normalize_advantage=ppo.normalize_advantage,
