@@ -99,6 +99,7 @@ def test_a_run_explains_itself(config, tmp_path, capsys):
         "learning_curve.png",
         "policy",
         "progress.csv",
+        "state",
         "tensorboard",
         "versions.json",
     ]
@@ -297,7 +298,8 @@ def test_a_failure_names_the_last_good_checkpoint(config, tmp_path, capsys, monk
     assert_nothing_is_broken(folder)
     (checkpoint,) = (folder / "checkpoints").iterdir()
     assert capsys.readouterr().err.splitlines()[-1] == (
-        f"training failed: {error}; the last good checkpoint is {checkpoint}"
+        f"training failed: {error}; the last good checkpoint is {checkpoint}; "
+        f"to go on: python -m training.selfplay --resume {folder}"
     )
 
 

@@ -78,6 +78,10 @@ class OpponentPool:
         if self.use_snapshots:
             self.opponents[path] = Opponent(path, scripted=False)
 
+    def forget_snapshots(self) -> None:
+        """Only scripted players are left."""
+        self.opponents = {name: opponent for name, opponent in self.opponents.items() if opponent.scripted}
+
     def weights(self, scripted: bool) -> dict[str, float]:
         """Chances of the opponents of one kind, up to a factor; those with none are left out.
 

@@ -70,6 +70,7 @@ class SelfPlayPPO(MaskablePPO):
         streams = np.random.SeedSequence(seed).spawn(3)
         self.action_rng, self.opponent_rng, self.seating_rng = (np.random.default_rng(s) for s in streams)
         self.opponents = opponents
+        self.batch = env.batch
         self.waiting_values = waiting_values
         self.workers = Workers(workers)
         self.stop = stop
@@ -92,7 +93,7 @@ class SelfPlayPPO(MaskablePPO):
         self.magnet_weight = magnet_weight
         self._references: Tensor | None = None  # the magnet's log probabilities of the rollout's decisions
         self.games = 0  # finished so far, at all tables
-        self._game_length = np.zeros(env.num_envs, np.int64)  # moves made in the running games
+        self.game_length = np.zeros(env.num_envs, np.int64)  # moves made in the running games
 
     def collect_rollouts(
         self,
@@ -134,10 +135,10 @@ class SelfPlayPPO(MaskablePPO):
             buffer.record_step(seats, learner, batch.rewards, batch.done)
             seating.paid(batch.rewards, batch.done, self.seating_rng)
             self.num_timesteps += len(mine)
-            self._game_length += 1
+            self.game_length += 1
             if batch.done.any():
-                lengths.append(self._game_length[batch.done])
-                self._game_length[batch.done] = 0
+                lengths.append(self.game_length[batch.done])
+                self.game_length[batch.done] = 0
             if not callback.on_step():
                 return False
         buffer.finish(self._last_values(seats_of), batch.out)
@@ -222,9 +223,11 @@ class SelfPlayPPO(MaskablePPO):
                     parameter.grad = gradient
                 norm = torch.nn.utils.clip_grad_norm_(parameters, self.max_grad_norm)
                 if not torch.isfinite(norm):
+                    rate = policy.optimizer.param_groups[0]["lr"]
                     raise TrainingError(
                         f"the gradient is {float(norm)} after {self.num_timesteps:,} steps; "
-                        "a smaller ppo.learning_rate or ppo.max_grad_norm may help"
+                        "a smaller ppo.learning_rate or ppo.max_grad_norm may help",
+                        remedy=f" --set ppo.learning_rate={rate / 2:.1g} --set ppo.learning_rate_end={rate / 4:.1g}",
                     )
                 policy.optimizer.step()
             self._n_updates += 1

@@ -26,6 +26,7 @@ class Seating:
         names: of the policies in the slots 1, 2, ...; "" where there is none.
         active: slots that take the seats of new games.
         returns: float64[T, N], what the running games have paid.
+        dealt: every table has been seated once.
     """
 
     def __init__(self, pool: OpponentPool | None, share: float, num_tables: int, num_seats: int) -> None:
@@ -37,7 +38,7 @@ class Seating:
         self.names = [""] * slots
         self.policies: list[Policy | None] = [None] * slots
         self.active: list[int] = []
-        self._dealt = False  # every table has been seated once
+        self.dealt = False
 
     def begin_rollout(self, rng: np.random.Generator) -> None:
         """Draw new opponents, if there is room for them; at the first call seat every table."""
@@ -46,8 +47,8 @@ class Seating:
             free = [slot for slot in range(1, len(self.names) + 1) if slot not in busy]
             if len(free) >= self.pool.distinct:
                 self._fill(free, self.pool.draw(rng))
-        if not self._dealt:
-            self._dealt = True
+        if not self.dealt:
+            self.dealt = True
             self.begin_games(np.arange(len(self.seats)), rng)
 
     def _fill(self, free: list[int], names: list[str]) -> None:
