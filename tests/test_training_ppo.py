@@ -15,9 +15,11 @@ from stable_baselines3.common.logger import configure
 from tests.toy_games import Knockout, Nim, RandomPolicy
 from training.config import NetworkConfig
 from training.errors import TrainingError
-from training.network import forward, masked_log_probabilities, policy_kwargs, sample
-from training.opponents import OpponentPool, opponent_actions, seat_opponents
-from training.ppo import SelfPlayPPO
+from training.magnet import Magnet
+from training.network import forward, masked_log_probabilities, policy_kwargs, policy_layers, sample
+from training.opponents import OpponentPool
+from training.ppo import SelfPlayPPO, ppo_terms
+from training.selfplay import linear
 from training.vec_env import SelfPlayVecEnv
 
 SMALL = NetworkConfig(shared=(32,), policy=(32,), value=(32,))
@@ -39,7 +41,7 @@ def learner(batch: Any, **kwargs: Any) -> SelfPlayPPO:
 
 def pool(*policies: RandomPolicy, distinct: int = 2) -> OpponentPool:
     by_name = {policy.name: policy for policy in policies}
-    return OpponentPool(list(by_name), snapshots=False, distinct=distinct, load=by_name.__getitem__)
+    return OpponentPool(list(by_name), by_name.__getitem__, snapshots=False, distinct=distinct)
 
 
 class Silent(BaseCallback):
@@ -178,6 +180,89 @@ def test_forward_pass_equals_the_policy_class():
     torch.testing.assert_close(buffer.value_rows[rows], values.flatten())
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_magnets_pull_is_the_divergence_from_it(workers):
+    model = learner(Knockout(24), magnet="periodic", magnet_weight=0.3, workers=workers)
+    collect(model)
+    magnet = model.magnet
+    assert magnet is not None
+    with torch.no_grad():
+        for parameter in magnet.network.parameters():
+            parameter.add_(0.1 * torch.randn_like(parameter))
+    buffer = model.rollout_buffer
+    rows = slice(0, buffer.size())
+    references = magnet.log_probabilities(buffer.observation_rows[rows], buffer.mask_rows[rows], model.workers)
+    with torch.no_grad():
+        logits, _ = forward(model.policy, buffer.observation_rows[rows])
+        masks = buffer.mask_rows[rows]
+        own = torch.distributions.Categorical(logits=logits.masked_fill(~masks, -1e8))
+        theirs = torch.distributions.Categorical(
+            logits=magnet.network(buffer.observation_rows[rows]).masked_fill(~masks, -1e8)
+        )
+        expected = torch.distributions.kl_divergence(own, theirs)
+    assert expected.mean() > 0.001
+    arguments = (
+        buffer.observation_rows[rows], masks, buffer.action_rows[rows], buffer.log_prob_rows[rows],
+        buffer.advantage_rows[rows], buffer.return_rows[rows], 0.2,
+    )  # fmt: skip
+    torch.testing.assert_close(ppo_terms(model.policy, *arguments, references)[5], expected, atol=1e-5, rtol=1e-4)
+    assert not ppo_terms(model.policy, *arguments)[5].any()
+
+
+def divergence_from_the_start(**settings: Any) -> float:
+    """Mean KL of the policy after training in Nim from the policy before it."""
+    model = learner(Nim(64), n_epochs=4, **settings)
+    start = Magnet(policy_layers(model.policy), "periodic", 0.0, 10**9)
+    model.learn(12_000)
+    buffer = model.rollout_buffer
+    rows = slice(0, buffer.size())
+    observations, masks = buffer.observation_rows[rows], buffer.mask_rows[rows]
+    references = start.log_probabilities(observations, masks, model.workers)
+    with torch.no_grad():
+        own = masked_log_probabilities(forward(model.policy, observations)[0], masks)
+    return float((own.exp() * (own - references)).masked_fill(~masks, 0.0).sum(dim=1).mean())
+
+
+def test_a_magnet_holds_the_policy_back_as_long_as_it_stays():
+    free = divergence_from_the_start()
+    assert free > 0.2
+    assert divergence_from_the_start(magnet="periodic", magnet_weight=5.0, magnet_period=10**6) < 0.1 * free
+    assert divergence_from_the_start(magnet="ema", magnet_weight=5.0, magnet_decay=1.0) < 0.1 * free
+    # One that moves lets the policy go on.
+    assert divergence_from_the_start(magnet="periodic", magnet_weight=0.5, magnet_period=1) > 0.5 * free
+    assert divergence_from_the_start(magnet="ema", magnet_weight=0.5, magnet_decay=0.2) > 0.5 * free
+
+
+def test_a_magnet_follows_by_average_or_in_jumps():
+    layers: list[torch.nn.Module] = [torch.nn.Linear(1, 1, bias=False)]
+    weight = layers[0].weight
+    assert isinstance(weight, torch.Tensor)
+    torch.nn.init.zeros_(weight)
+    average, jumping = Magnet(layers, "ema", 0.75, 3), Magnet(layers, "periodic", 0.75, 3)
+    seen: dict[str, list[float]] = {"ema": [], "periodic": []}
+    torch.nn.init.ones_(weight)
+    for _ in range(4):
+        for magnet in (average, jumping):
+            magnet.follow()
+            seen[magnet.kind].append(float(next(magnet.network.parameters())))
+    assert seen == {"ema": [0.25, 0.4375, 0.578125, 0.68359375], "periodic": [0.0, 0.0, 1.0, 1.0]}
+
+
+def test_an_entropy_bonus_keeps_the_policy_wide_and_its_schedule_ends_at_the_floor():
+    ends = {}
+    for weight in (0.0, 3.0):
+        model = learner(Nim(64), n_epochs=4, ent_coef=weight)
+        model.learn(12_000)
+        ends[weight] = model.logger.name_to_value["train/entropy"]
+    assert ends[0.0] < 0.5 * ends[3.0]
+    schedule = linear(0.1, 0.02, 0.5)
+    assert [schedule(1 - done) for done in (0.0, 0.25, 0.5, 1.0)] == pytest.approx([0.1, 0.06, 0.02, 0.02])
+    model = learner(Nim(16), ent_coef=schedule, learning_rate=linear(1e-3, 1e-4, 1.0))
+    model.learn(1_000)
+    assert model.ent_coef == pytest.approx(0.02)
+    assert model.policy.optimizer.param_groups[0]["lr"] == pytest.approx(1e-4)
+
+
 def test_stops_an_update_that_strays_too_far():
     model = learner(Knockout(16), target_kl=1e-9, learning_rate=0.05)
     collect(model)
@@ -221,11 +306,12 @@ def test_the_learner_never_sees_an_opponents_observation():
     shown = np.concatenate(opponent.seen)
     assert len(shown) == (~learner_steps).sum() > 100
     assert sorted(shown[:, :4].argmax(axis=1)) == sorted(buffer.step_seats[~learner_steps])
-    # A table's seats do not change hands within a rollout.
+    # A table's seats do not change hands within a game.
     for table in range(24):
-        mine = set(buffer.step_seats[learner_steps[:, table], table])
-        theirs = set(buffer.step_seats[~learner_steps[:, table], table])
-        assert not mine & theirs
+        game: NDArray[np.int64] = np.cumsum(buffer.step_done[:, table]) - buffer.step_done[:, table]
+        for number in range(game[-1] + 1):
+            seats, learner_made = (a[game == number, table] for a in (buffer.step_seats, learner_steps))
+            assert not set(seats[learner_made]) & set(seats[~learner_made])
 
 
 def test_the_value_at_the_rollouts_end_is_that_of_the_seats_own_view(monkeypatch):
@@ -360,7 +446,7 @@ def test_stops_when_told_to_with_whole_weights():
     assert all(np.isfinite(w).all() for w in weights(model))
 
 
-# --- Sampling and seating --------------------------------------------------------------------------------------------
+# --- Sampling -------------------------------------------------------------------------------------------------------
 
 
 def test_sampling_follows_the_distribution_and_is_always_legal():
@@ -377,73 +463,3 @@ def test_sampling_follows_the_distribution_and_is_always_legal():
     for extreme in (0.0, np.nextafter(np.float32(1), np.float32(0))):
         drawn = sample(log_probabilities, torch.full((6,), float(extreme)))
         assert masks[torch.arange(6), drawn].all()
-
-
-def test_opponents_sit_in_every_seat_and_leave_one_to_the_learner():
-    rng = np.random.default_rng(0)
-    seating = np.concatenate([seat_opponents(rng, 40, 4, 0.25, 3) for _ in range(200)])
-    mixed = (seating != 0).any(axis=1)
-    assert mixed.sum() == 2000  # exactly a quarter of the tables
-    assert (seating == 0).any(axis=1).all()
-    counts = np.bincount((seating[mixed] != 0).sum(axis=1), minlength=4)
-    assert counts[0] == 0
-    assert (counts[1:] > 550).all()  # one, two, three opponents
-    for seat in range(4):
-        assert (np.bincount(seating[mixed][:, seat], minlength=4)[1:] > 250).all()  # each of three opponents
-
-
-def test_no_opponents_no_share():
-    assert not seat_opponents(np.random.default_rng(0), 10, 4, 0.5, 0).any()
-    assert not seat_opponents(np.random.default_rng(0), 10, 4, 0.0, 3).any()
-    assert not seat_opponents(np.random.default_rng(0), 10, 1, 0.5, 3).any()
-
-
-def test_each_opponent_is_asked_once_a_step_for_all_its_tables():
-    first, second = RandomPolicy("first"), RandomPolicy("second")
-    observation = np.arange(12, dtype=np.float32).reshape(6, 2)
-    actions = np.full(6, -1, np.int64)
-    who = np.array([0, 1, 2, 2, 0, 1])
-    opponent_actions(actions, who, observation, np.ones((6, 3), np.int8), [first, second], np.random.default_rng(0))
-    assert [seen.tolist() for seen in first.seen] == [observation[[1, 5]].tolist()]
-    assert [seen.tolist() for seen in second.seen] == [observation[[2, 3]].tolist()]
-    assert (actions >= 0).tolist() == (who != 0).tolist()
-
-
-def test_the_pool_draws_different_ones_of_both_kinds_and_keeps_only_those_in_use():
-    loaded: list[str] = []
-
-    def load(name: str) -> RandomPolicy:
-        loaded.append(name)
-        return RandomPolicy(name)
-
-    opponents = OpponentPool(["a", "b"], snapshots=True, distinct=3, load=load)
-    assert loaded == ["a", "b"]
-    rng = np.random.default_rng(1)
-    assert sorted(p.name for p in opponents.draw(rng)) == ["a", "b"]
-    for step in range(50):
-        opponents.add_snapshot(f"step_{step}")
-    seen: dict[str, int] = {}
-    for _ in range(300):
-        names = [p.name for p in opponents.draw(rng)]
-        assert len(set(names)) == 3
-        for name in names:
-            seen[name] = seen.get(name, 0) + 1
-    assert len(opponents._drawn) <= 3
-    assert min(seen["a"], seen["b"]) > 150  # half of each draw is scripted while they last
-    assert len(seen) == 52  # and every snapshot was met
-
-
-def test_a_snapshot_that_has_gone_is_named():
-    def load(name: str) -> RandomPolicy:
-        raise ValueError(f"no policy {name!r}")
-
-    opponents = OpponentPool([], snapshots=True, distinct=1, load=load)
-    opponents.add_snapshot("step_1")
-    with pytest.raises(TrainingError, match="the opponent step_1 cannot be loaded: no policy 'step_1'"):
-        opponents.draw(np.random.default_rng(0))
-
-
-def test_a_pool_without_snapshots_forgets_them():
-    opponents = OpponentPool([], snapshots=False, distinct=1, load=RandomPolicy)
-    opponents.add_snapshot("step_1")
-    assert opponents.draw(np.random.default_rng(0)) == []

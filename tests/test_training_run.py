@@ -99,6 +99,7 @@ def test_a_run_explains_itself(config, tmp_path, capsys):
         "learning_curve.png",
         "policy",
         "progress.csv",
+        "state",
         "tensorboard",
         "versions.json",
     ]
@@ -257,7 +258,7 @@ def test_a_second_ctrl_c_ends_at_once(config, tmp_path, monkeypatch):
 
 
 def test_ctrl_c_before_training(config, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(selfplay, "_make_game", lambda _: os.kill(os.getpid(), signal.SIGINT))
+    monkeypatch.setattr(selfplay, "make_game", lambda _: os.kill(os.getpid(), signal.SIGINT))
     assert run(config, tmp_path / "run") == 130
     assert not (tmp_path / "run").exists()
     assert "stopped by Ctrl-C" in capsys.readouterr().err
@@ -297,7 +298,8 @@ def test_a_failure_names_the_last_good_checkpoint(config, tmp_path, capsys, monk
     assert_nothing_is_broken(folder)
     (checkpoint,) = (folder / "checkpoints").iterdir()
     assert capsys.readouterr().err.splitlines()[-1] == (
-        f"training failed: {error}; the last good checkpoint is {checkpoint}"
+        f"training failed: {error}; the last good checkpoint is {checkpoint}; "
+        f"to go on: python -m training.selfplay --resume {folder}"
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from stable_baselines3.common.callbacks import BaseCallback
 
 from .network import forward, masked_log_probabilities, sample
+from .state import step_folder
 
 if TYPE_CHECKING:
     from .ppo import SelfPlayPPO
@@ -44,9 +44,6 @@ class RunCallback(BaseCallback):
         super().__init__()
         self.run = run
         self.progress = progress
-        self._next_checkpoint = run.config.run.checkpoint_steps
-        self._next_measurement = 0
-        self._reported = -1  # steps at the last report
 
     @property
     def learner(self) -> SelfPlayPPO:
@@ -58,16 +55,20 @@ class RunCallback(BaseCallback):
 
     def _on_rollout_start(self) -> None:
         self._report()
-        steps = self.num_steps
-        if steps >= self._next_checkpoint:
-            self._next_checkpoint = _after(steps, self.run.config.run.checkpoint_steps)
-            folder = self.run.folder / "checkpoints" / f"step_{steps:012d}"
-            self.run.write_checkpoint(folder)
-            if self.learner.opponents is not None:
-                self.learner.opponents.add_snapshot(str(folder))
+        steps, log = self.num_steps, self.run.log
+        if steps >= log.next_checkpoint:
+            log.next_checkpoint = _after(steps, self.run.config.run.checkpoint_steps)
+            if steps:
+                folder = step_folder(self.run.checkpoints, steps)
+                self.run.write_checkpoint(folder)
+                if self.learner.opponents is not None:
+                    self.learner.opponents.add_snapshot(str(folder))
+            self.run.write_state()
 
     def _on_training_end(self) -> None:
         self._report(last=True)
+        if not self.run.interrupts.requested:
+            self.run.write_state()
 
     @property
     def num_steps(self) -> int:
@@ -76,15 +77,14 @@ class RunCallback(BaseCallback):
 
     def _report(self, last: bool = False) -> None:
         """Measure if it is time, and log the rollout and update that are now complete."""
-        steps, settings = self.num_steps, self.run.config.evaluation
-        if self.run.interrupts.requested or steps == self._reported:
+        steps, settings, log = self.num_steps, self.run.config.evaluation, self.run.log
+        if self.run.interrupts.requested or (log.rows and steps == log.rows[-1]["steps"]):
             return
-        self._reported = steps
-        row: dict[str, float] = {"steps": steps, "seconds": round(time.monotonic() - self.run.started, 2)}
-        if settings.progress_games and (steps >= self._next_measurement or last):
-            self._next_measurement = _after(steps, settings.progress_steps)
+        row: dict[str, float] = {"steps": steps, "seconds": round(self.run.seconds, 2)}
+        if settings.progress_games and (steps >= log.next_measurement or last):
+            log.next_measurement = _after(steps, settings.progress_steps)
             results = self.run.measure(LivePolicy(self.learner), settings.progress_games, steps)
-            self.run.measurements.append((steps, results))
+            log.measurements.append((steps, results))
             self.progress.measured(results)
             for result in results:
                 self.logger.record(f"win_rate/{result.opponent}", result.share)
@@ -92,7 +92,7 @@ class RunCallback(BaseCallback):
         self.logger.dump(steps)
         if steps:
             self.progress.update(steps)
-        self.run.rows.append(row)
+        log.rows.append(row)
         self.run.write_progress()
 
 

@@ -92,6 +92,14 @@ class PPOConfig:
         0.0, "End a rollout's update when the KL divergence passes 1.5 times this; 0: never.", low=0
     )
     normalize_advantage: bool = _setting(True, "Advantages are standardised within each minibatch.")
+    magnet: str = _setting(
+        "none",
+        "Hold the policy near an older self: a moving average of its weights, or a copy taken now and then.",
+        choices=("none", "ema", "periodic"),
+    )
+    magnet_weight: float = _setting(0.05, "Weight of KL(policy || magnet) in the loss.", above=0)
+    magnet_decay: float = _setting(0.95, "Share of an `ema` magnet that stays at each rollout's update.", low=0, high=1)
+    magnet_period: int = _setting(50, "A `periodic` magnet is copied anew after so many rollouts.", low=1)
 
 
 @dataclass(frozen=True)
@@ -108,10 +116,36 @@ class NetworkConfig:
 class OpponentsConfig:
     """Frozen opponents: they sit in some seats of some tables, and their moves train nobody."""
 
-    share: float = _setting(0.25, "Share of the tables with opponents, 1 to N-1 of them; 0: none.", low=0, high=1)
+    share: float = _setting(
+        0.25,
+        "Share of the tables with opponents, 1 to N-1 of them; at the others the learner plays every seat. 0: none.",
+        low=0,
+        high=1,
+    )
     scripted: tuple[str, ...] = _setting((), "Scripted players and paths of checkpoints that may be drawn.")
     snapshots: bool = _setting(True, "This run's checkpoints may be drawn.")
-    distinct: int = _setting(3, "How many different opponents are drawn for a rollout.", low=1, high=100)
+    distinct: int = _setting(
+        3,
+        "How many different opponents take the seats of new games; as many more may be finishing theirs.",
+        low=1,
+        high=100,
+    )
+    scripted_share: float = _setting(
+        0.5, "Chance that an opponent drawn is scripted rather than a snapshot, while there are both.", low=0, high=1
+    )
+    sampling: str = _setting(
+        "uniform",
+        "Which snapshots are drawn: the newest, all alike, the newest `delta` alike, or by the learner's score p.",
+        choices=("latest", "uniform", "delta_uniform", "pfsp"),
+    )
+    delta: float = _setting(0.5, "Share of the history that `delta_uniform` draws from.", above=0, high=1)
+    pfsp_weight: str = _setting(
+        "hard",
+        "`pfsp` draws by (1-p)^k or by p(1-p), p being how often the learner finishes ahead of that opponent.",
+        choices=("hard", "even"),
+    )
+    pfsp_power: float = _setting(2.0, "The k of (1-p)^k.", above=0, high=20)
+    memory: int = _setting(1000, "Games after which what p is measured from begins to fade.", low=1)
 
 
 @dataclass(frozen=True)

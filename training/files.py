@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -55,6 +57,53 @@ def write_folder_atomic(folder: Path, files: Mapping[str, bytes | str]) -> None:
         _sync_folder(temporary)
         os.replace(temporary, folder)
     _sync_folder(folder.parent)
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder so that it is there whole or not at all: under a hidden name, for ``remove_leftovers``."""
+    hidden = folder.with_name(f".{folder.name}.old.tmp")
+    shutil.rmtree(hidden, ignore_errors=True)
+    folder.rename(hidden)
+    shutil.rmtree(hidden)
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove what an earlier process that was killed in these functions left in `folder` and below."""
+    for path in folder.rglob(".*.tmp"):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def read_bounded(path: Path, limit: int) -> bytes:
+    """A regular file of at most `limit` bytes; links are not followed. Raises ValueError, OSError."""
+    # Without O_NONBLOCK a pipe would block for ever.
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+    with open(handle, "rb") as file:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
+            raise ValueError(f"{path}: not a regular file")
+        if status.st_size > limit:
+            raise ValueError(f"{path}: {status.st_size:,} bytes; allowed: {limit:,}")
+        data = file.read(limit + 1)
+    if len(data) > limit:  # it grew
+        raise ValueError(f"{path}: more than the allowed {limit:,} bytes")
+    return data
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """A block in which no other process has `folder` locked. Raises BlockingIOError if one has.
+
+    The lock ends with the process, however that ends.
+    """
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(handle)
 
 
 @contextmanager

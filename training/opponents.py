@@ -1,97 +1,141 @@
-"""Who sits at the tables beside the learner: a pool of frozen policies, and the seating of each rollout."""
+"""The pool of frozen opponents: scripted players and the run's own snapshots, and which of them are drawn."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coyote_env.policies import Policy
 
 from .errors import TrainingError
 
-#: The learner in a seating; opponents are 1, 2, ...
-LEARNER = 0
+#: Imagined games, half of them won, that every opponent starts with.
+PRIOR_GAMES = 10.0
+
+
+@dataclass
+class Opponent:
+    """One that may be drawn, and how the learner did against it.
+
+    Fields:
+        name: of a scripted player, or path of a checkpoint.
+        scripted: named in the configuration; else a snapshot of the run.
+        games: games in which it sat at the learner's tables, older ones fading (see ``OpponentPool.measured``).
+        ahead: of these, how many the learner finished ahead of it; a tie is half of one.
+    """
+
+    name: str
+    scripted: bool
+    games: float = 0.0
+    ahead: float = 0.0
+
+    @property
+    def score(self) -> float:
+        """How often the learner finishes ahead of it, in (0, 1): 1/2 where nothing is known yet."""
+        return (self.ahead + PRIOR_GAMES / 2) / (self.games + PRIOR_GAMES)
 
 
 class OpponentPool:
-    """Names and paths that may be drawn. Of the snapshots only those of the latest draw are in memory.
+    """All that may be drawn, as names and figures. Policies are loaded when they are needed, and not kept here.
 
     Args:
-        scripted: names or checkpoint paths; loaded now, so that a bad one is an error before the run starts.
+        scripted: names or checkpoint paths; loaded now, and kept, so that a bad one is an error before the run starts.
+        load: name or path -> policy.
         snapshots: whether checkpoints of the run join in.
         distinct: how many different ones a draw gives, at most.
-        load: name or path -> policy.
+        scripted_share: chance that one that is drawn is scripted, while both kinds are left.
+        sampling: "latest", "uniform", "delta_uniform" or "pfsp", see ``weights``.
+        delta: share of the history that "delta_uniform" draws from, the newest.
+        pfsp_weight, pfsp_power: "hard" or "even", see ``weights``.
+        memory: games after which what was measured of an opponent begins to fade.
     """
 
-    def __init__(self, scripted: Sequence[str], snapshots: bool, distinct: int, load: Callable[[str], Policy]) -> None:
-        self.scripted = list(scripted)
-        self.snapshots: list[str] = []
-        self.use_snapshots = snapshots
-        self.distinct = distinct
+    def __init__(
+        self,
+        scripted: Sequence[str],
+        load: Callable[[str], Policy],
+        *,
+        snapshots: bool = True,
+        distinct: int = 3,
+        scripted_share: float = 0.5,
+        sampling: str = "uniform",
+        delta: float = 0.5,
+        pfsp_weight: str = "hard",
+        pfsp_power: float = 2.0,
+        memory: int = 1000,
+    ) -> None:
+        self.use_snapshots, self.distinct, self.scripted_share = snapshots, distinct, scripted_share
+        self.sampling, self.delta = sampling, delta
+        self.pfsp_weight, self.pfsp_power, self.memory = pfsp_weight, pfsp_power, memory
         self._load = load
-        self._scripted = {name: load(name) for name in self.scripted}
-        self._drawn: dict[str, Policy] = {}  # the snapshots of the latest draw
+        self._scripted = {name: load(name) for name in scripted}
+        self.opponents = {name: Opponent(name, scripted=True) for name in scripted}
 
     def add_snapshot(self, path: str) -> None:
-        """A checkpoint of the run from now on may be drawn."""
+        """A checkpoint of the run from now on may be drawn; call in order of age."""
         if self.use_snapshots:
-            self.snapshots.append(path)
+            self.opponents[path] = Opponent(path, scripted=False)
 
-    def draw(self, rng: np.random.Generator) -> list[Policy]:
-        """Up to `distinct` different policies; none if the pool is empty.
+    def forget_snapshots(self) -> None:
+        """Only scripted players are left."""
+        self.opponents = {name: opponent for name, opponent in self.opponents.items() if opponent.scripted}
 
-        Each is a scripted player or a snapshot with equal chance, as long as both kinds are left; within its kind all
-        have the same chance. Raises TrainingError for a snapshot that cannot be loaded (any more).
+    def weights(self, scripted: bool) -> dict[str, float]:
+        """Chances of the opponents of one kind, up to a factor; those with none are left out.
+
+        Snapshots: "latest": the newest only. "uniform": all alike. "delta_uniform": the newest `delta` of them alike.
+        Prioritised fictitious self-play, "pfsp": by the score p of the learner against each, (1 - p) ** pfsp_power
+        ("hard": those it cannot beat) or p (1 - p) ("even": those that are as good). Scripted players have no age: they
+        are drawn alike, unless by "pfsp".
         """
-        kinds = [list(self.scripted), list(self.snapshots)]
+        some = [opponent for opponent in self.opponents.values() if opponent.scripted == scripted]
+        if self.sampling == "pfsp":
+            if self.pfsp_weight == "even":
+                return {o.name: o.score * (1.0 - o.score) for o in some}
+            return {o.name: (1.0 - o.score) ** self.pfsp_power for o in some}
+        if not scripted and self.sampling == "latest":
+            some = some[-1:]
+        elif not scripted and self.sampling == "delta_uniform":
+            some = some[-max(1, round(self.delta * len(some))) :]
+        return {o.name: 1.0 for o in some}
+
+    def draw(self, rng: np.random.Generator) -> list[str]:
+        """Up to `distinct` different names; none if the pool is empty."""
+        kinds = {True: self.weights(True), False: self.weights(False)}
         names: list[str] = []
-        while len(names) < self.distinct and any(kinds):
-            kind = kinds[int(rng.integers(2))]
-            if kind:
-                names.append(kind.pop(int(rng.integers(len(kind)))))
-        self._drawn = {name: self._snapshot(name) for name in names if name not in self._scripted}
-        return [self._scripted.get(name) or self._drawn[name] for name in names]
+        while len(names) < self.distinct and any(kinds.values()):
+            scripted = bool(rng.random() < self.scripted_share)
+            some = kinds[scripted]
+            if not some:
+                # A share of 0 or 1 means what it says; else the other kind is what is left.
+                if self.scripted_share in (0.0, 1.0):
+                    break
+                continue
+            chances = np.fromiter(some.values(), np.float64)
+            name = list(some)[int(rng.choice(len(some), p=chances / chances.sum()))]
+            names.append(name)
+            del some[name]
+        return names
 
-    def _snapshot(self, path: str) -> Policy:
-        if path in self._drawn:
-            return self._drawn[path]
+    def policy(self, name: str) -> Policy:
+        """The policy of that name. Raises TrainingError for a snapshot that cannot be loaded (any more)."""
+        if name in self._scripted:
+            return self._scripted[name]
         try:
-            return self._load(path)
+            return self._load(name)
         except (ValueError, OSError) as error:
-            raise TrainingError(f"the opponent {path} cannot be loaded: {error}") from error
+            raise TrainingError(f"the opponent {name} cannot be loaded: {error}") from error
 
+    def measured(self, name: str, games: float, ahead: float) -> None:
+        """The learner met `name` in so many more games, and finished ahead of it in so many of these.
 
-def seat_opponents(
-    rng: np.random.Generator, num_tables: int, num_seats: int, share: float, num_opponents: int
-) -> NDArray[np.int8]:
-    """Who plays each seat, int8[T, N]: LEARNER or the number 1..num_opponents of an opponent.
-
-    `share` of the tables (rounded) seat opponents, in 1 to N-1 of their seats, every number and every set of seats
-    having the same chance; each of these seats gets any of the opponents. The other tables are the learner's alone.
-    """
-    seating = np.full((num_tables, num_seats), LEARNER, np.int8)
-    mixed = round(share * num_tables) if num_opponents and num_seats > 1 else 0
-    if mixed == 0:
-        return seating
-    count = rng.integers(1, num_seats, size=mixed)
-    rank = rng.random((mixed, num_seats)).argsort(axis=1).argsort(axis=1)
-    who = rng.integers(1, num_opponents + 1, size=(mixed, num_seats))
-    seating[:mixed] = np.where(rank < count[:, None], who, LEARNER)
-    return seating
-
-
-def opponent_actions(
-    actions: NDArray[np.int64],
-    who: NDArray[np.integer],
-    observation: NDArray[np.float32],
-    mask: NDArray[np.int8],
-    opponents: Sequence[Policy],
-    rng: np.random.Generator,
-) -> None:
-    """Fill in `actions` [T] where an opponent moves (`who` [T] is not LEARNER): one call per opponent."""
-    for number, opponent in enumerate(opponents, 1):
-        tables = np.flatnonzero(who == number)
-        if tables.size:
-            actions[tables] = opponent.act(observation[tables], mask[tables], rng)
+        Beyond `memory` games older ones fade, because the learner that played them is no more.
+        """
+        opponent = self.opponents[name]
+        opponent.games += games
+        opponent.ahead += ahead
+        if opponent.games > self.memory:
+            opponent.ahead *= self.memory / opponent.games
+            opponent.games = float(self.memory)

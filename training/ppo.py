@@ -22,8 +22,10 @@ from torch import Tensor
 
 from .buffer import SelfPlayBuffer
 from .errors import TrainingError
-from .network import forward, forward_values, masked_log_probabilities, sample
-from .opponents import LEARNER, OpponentPool, opponent_actions, seat_opponents
+from .magnet import Magnet
+from .network import forward, forward_values, masked_log_probabilities, policy_layers, sample
+from .opponents import OpponentPool
+from .seating import LEARNER, Seating
 from .vec_env import SelfPlayVecEnv
 from .workers import Workers
 
@@ -37,7 +39,8 @@ class SelfPlayPPO(MaskablePPO):
         ent_coef: a number, or a function of the remaining progress (1 to 0), as the learning rate may be.
         waiting_values: also teach the value what seats see while they wait. It is asked for that at a rollout's end, to
             continue chains that are cut there, and without this it would never have seen the like.
-        opponents, opponent_share: the pool to draw from anew for each rollout, and the share of tables that seat some.
+        opponents, opponent_share: the pool of opponents, and the share of tables that seat some (see ``Seating``).
+        magnet: "none", "ema" or "periodic", see ``Magnet``; with its weight in the loss, decay and period.
         workers: number of worker threads.
         stop: asked between moves and between gradient steps; once it says True, learning ends at once, with the
             policy of the last complete gradient step.
@@ -53,6 +56,10 @@ class SelfPlayPPO(MaskablePPO):
         opponents: OpponentPool | None = None,
         opponent_share: float = 0.0,
         waiting_values: bool = True,
+        magnet: str = "none",
+        magnet_weight: float = 0.05,
+        magnet_decay: float = 0.95,
+        magnet_period: int = 50,
         workers: int = 1,
         stop: Callable[[], bool] = lambda: False,
         ent_coef: float | Callable[[float], float] = 0.01,
@@ -63,12 +70,13 @@ class SelfPlayPPO(MaskablePPO):
         streams = np.random.SeedSequence(seed).spawn(3)
         self.action_rng, self.opponent_rng, self.seating_rng = (np.random.default_rng(s) for s in streams)
         self.opponents = opponents
-        self.opponent_share = opponent_share
+        self.batch = env.batch
         self.waiting_values = waiting_values
         self.workers = Workers(workers)
         self.stop = stop
         self.entropy_schedule = ent_coef if callable(ent_coef) else (lambda _: float(ent_coef))
         num_seats = int(env.batch.game.num_seats)
+        self.seating = Seating(opponents, opponent_share, env.num_envs, num_seats)
         super().__init__(
             policy,
             env,
@@ -79,8 +87,13 @@ class SelfPlayPPO(MaskablePPO):
             rollout_buffer_kwargs={"num_seats": num_seats, "seed": seed},
             **kwargs,
         )
+        self.magnet = None
+        if magnet != "none":
+            self.magnet = Magnet(policy_layers(self.policy), magnet, magnet_decay, magnet_period)
+        self.magnet_weight = magnet_weight
+        self._references: Tensor | None = None  # the magnet's log probabilities of the rollout's decisions
         self.games = 0  # finished so far, at all tables
-        self._game_length = np.zeros(env.num_envs, np.int64)  # moves made in the running games
+        self.game_length = np.zeros(env.num_envs, np.int64)  # moves made in the running games
 
     def collect_rollouts(
         self,
@@ -99,35 +112,36 @@ class SelfPlayPPO(MaskablePPO):
         self.policy.set_training_mode(False)
         buffer.reset()
         callback.on_rollout_start()
-        drawn = self.opponents.draw(self.seating_rng) if self.opponents is not None else []
-        seating = seat_opponents(self.seating_rng, batch.num_tables, buffer.num_seats, self.opponent_share, len(drawn))
+        seating, seats_of = self.seating, self.seating.seats
+        seating.begin_rollout(self.seating_rng)
         tables = np.arange(batch.num_tables)
         if self.waiting_values:
             for seat in range(buffer.num_seats):
-                waits = (seating[:, seat] == LEARNER) & ~batch.out[:, seat] & (batch.seat != seat)
+                waits = (seats_of[:, seat] == LEARNER) & ~batch.out[:, seat] & (batch.seat != seat)
                 buffer.open_waiting(seat, batch.observe(seat), np.flatnonzero(waits))
         actions = np.zeros(batch.num_tables, np.int64)
         lengths: list[NDArray[np.int64]] = []
         for _ in range(n_rollout_steps):
             if self.stop():
                 return False
-            who = seating[tables, batch.seat]
+            who = seats_of[tables, batch.seat]
             learner = who == LEARNER
             mine = np.flatnonzero(learner)
             rows = buffer.open_rows(batch.observation, batch.action_mask, mine)
             actions[mine] = self._decide(rows)
-            opponent_actions(actions, who, batch.observation, batch.action_mask, drawn, self.opponent_rng)
+            seating.act(actions, who, batch.observation, batch.action_mask, self.opponent_rng)
             seats = batch.seat.copy()
             batch.step(actions)
             buffer.record_step(seats, learner, batch.rewards, batch.done)
+            seating.paid(batch.rewards, batch.done, self.seating_rng)
             self.num_timesteps += len(mine)
-            self._game_length += 1
+            self.game_length += 1
             if batch.done.any():
-                lengths.append(self._game_length[batch.done])
-                self._game_length[batch.done] = 0
+                lengths.append(self.game_length[batch.done])
+                self.game_length[batch.done] = 0
             if not callback.on_step():
                 return False
-        buffer.finish(self._last_values(seating), batch.out)
+        buffer.finish(self._last_values(seats_of), batch.out)
         self._log_rollout(lengths)
         callback.on_rollout_end()
         return True
@@ -153,7 +167,7 @@ class SelfPlayPPO(MaskablePPO):
             self.workers.map_rows(work, count)
         return chosen
 
-    def _last_values(self, seating: NDArray[np.int8]) -> NDArray[np.float32]:
+    def _last_values(self, seating: NDArray[np.int16]) -> NDArray[np.float32]:
         """Values float32[T, N] of what every seat of the learner sees now; 0 for other seats and for those out."""
         assert isinstance(self.env, SelfPlayVecEnv)
         batch = self.env.batch
@@ -190,6 +204,10 @@ class SelfPlayPPO(MaskablePPO):
         clip_range = cast(Callable[[float], float], self.clip_range)(self._current_progress_remaining)
         self.ent_coef = self.entropy_schedule(self._current_progress_remaining)
         parameters = [p for p in policy.parameters() if p.requires_grad]
+        if self.magnet is not None:
+            made = slice(0, buffer.size())
+            observations, masks = buffer.observation_rows[made], buffer.mask_rows[made]
+            self._references = self.magnet.log_probabilities(observations, masks, self.workers)
         totals: list[Tensor] = []
         going = True
         for _ in range(self.n_epochs):
@@ -205,15 +223,19 @@ class SelfPlayPPO(MaskablePPO):
                     parameter.grad = gradient
                 norm = torch.nn.utils.clip_grad_norm_(parameters, self.max_grad_norm)
                 if not torch.isfinite(norm):
+                    rate = policy.optimizer.param_groups[0]["lr"]
                     raise TrainingError(
                         f"the gradient is {float(norm)} after {self.num_timesteps:,} steps; "
-                        "a smaller ppo.learning_rate or ppo.max_grad_norm may help"
+                        "a smaller ppo.learning_rate or ppo.max_grad_norm may help",
+                        remedy=f" --set ppo.learning_rate={rate / 2:.1g} --set ppo.learning_rate_end={rate / 4:.1g}",
                     )
                 policy.optimizer.step()
             self._n_updates += 1
             if not going:
                 break
-        policy_loss, value_loss, entropy, kl, clipped = torch.stack(totals).mean(dim=0).tolist()
+        if self.magnet is not None:
+            self.magnet.follow()
+        policy_loss, value_loss, entropy, kl, clipped, magnet_kl = torch.stack(totals).mean(dim=0).tolist()
         self.logger.record("train/policy_gradient_loss", policy_loss)
         self.logger.record("train/value_loss", value_loss)
         self.logger.record("train/entropy", entropy)
@@ -221,6 +243,8 @@ class SelfPlayPPO(MaskablePPO):
         self.logger.record("train/clip_fraction", clipped)
         self.logger.record("train/explained_variance", float(explained_variance(buffer.values, buffer.returns)))
         self.logger.record("train/entropy_weight", float(self.ent_coef))
+        if self.magnet is not None:
+            self.logger.record("train/magnet_kl", magnet_kl)
         self.logger.record("train/updates", self._n_updates)
 
     def _gradients(self, rows: Tensor, parameters: Sequence[Tensor], clip_range: float) -> tuple[list[Tensor], Tensor]:
@@ -244,10 +268,13 @@ class SelfPlayPPO(MaskablePPO):
                 advantages[part],
                 buffer.return_rows[mine],
                 clip_range,
+                None if self._references is None else self._references[mine],
             )
             # Sums over the part divided by the size of the whole: parts add up to the mean over the minibatch.
             policy_loss, value_loss, entropy = (terms[k].sum() / count for k in range(3))
             loss = policy_loss - self.ent_coef * entropy + self.vf_coef * value_loss
+            if self._references is not None:
+                loss = loss + self.magnet_weight * terms[5].sum() / count
             if len(waiting):
                 # The part of them that corresponds to this part of the minibatch.
                 them = waiting[len(waiting) * part.start // count : len(waiting) * part.stop // count]
@@ -272,19 +299,26 @@ def ppo_terms(
     advantages: Tensor,
     returns: Tensor,
     clip_range: float,
+    references: Tensor | None = None,
 ) -> Tensor:
-    """The terms of PPO's loss for each of B decisions, float32[5, B].
+    """The terms of PPO's loss for each of B decisions, float32[6, B].
 
-    Rows: clipped surrogate (negated), squared value error, entropy, estimate of KL(old || new), whether clipped.
-    The last two carry no gradient. `advantages` are already standardised.
+    Rows: clipped surrogate (negated), squared value error, entropy, estimate of KL(old || new), whether clipped (these
+    two carry no gradient), and KL(policy || magnet), exactly, where `references` are the magnet's log probabilities of
+    all actions, float32[B, A]; zero without. `advantages` are already standardised.
     """
     logits, values = forward(policy, observations)
     log_probabilities = masked_log_probabilities(logits, masks)
-    entropy = -(log_probabilities.exp() * log_probabilities).masked_fill(~masks, 0.0).sum(dim=1)
+    probabilities = log_probabilities.exp()
+    entropy = -(probabilities * log_probabilities).masked_fill(~masks, 0.0).sum(dim=1)
     log_ratio = log_probabilities.gather(1, actions.unsqueeze(1)).squeeze(1) - old_log_probs
     ratio = log_ratio.exp()
     surrogate = torch.minimum(advantages * ratio, advantages * ratio.clamp(1 - clip_range, 1 + clip_range))
     with torch.no_grad():
         kl = (ratio - 1) - log_ratio
         clipped = ((ratio - 1).abs() > clip_range).float()
-    return torch.stack([-surrogate, (returns - values) ** 2, entropy, kl, clipped])
+    if references is None:
+        magnet_kl = torch.zeros_like(kl)
+    else:
+        magnet_kl = (probabilities * (log_probabilities - references)).masked_fill(~masks, 0.0).sum(dim=1)
+    return torch.stack([-surrogate, (returns - values) ** 2, entropy, kl, clipped, magnet_kl])

@@ -20,17 +20,26 @@ class Progress:
 
     Args:
         total: steps of the whole run.
+        done: those made already, by an earlier process.
         stream: where to; standard error by default, so that standard output holds results only.
     """
 
-    def __init__(self, total: int, stream: TextIO | None = None) -> None:
+    def __init__(self, total: int, stream: TextIO | None = None, done: int = 0) -> None:
         self.total = total
+        self.done = done
         self.stream = stream if stream is not None else sys.stderr
         self._start = self._last_line = time.monotonic()
         self._wins = ""
         self._bar: tqdm | None = None
         if self.stream.isatty():
-            self._bar = tqdm(total=total, file=self.stream, unit=" steps", unit_scale=True, dynamic_ncols=True)
+            self._bar = tqdm(
+                total=total,
+                initial=min(done, total),
+                file=self.stream,
+                unit=" steps",
+                unit_scale=True,
+                dynamic_ncols=True,
+            )
 
     def measured(self, results: Sequence[Result]) -> None:
         """New win rates."""
@@ -46,7 +55,7 @@ class Progress:
         now = time.monotonic()
         if now - self._last_line >= LINE_INTERVAL or steps >= self.total:
             self._last_line = now
-            rate = steps / max(now - self._start, 1e-9)
+            rate = (steps - self.done) / max(now - self._start, 1e-9)
             left = duration(max(0, self.total - steps) / max(rate, 1e-9))
             wins = f"; wins against {self._wins}" if self._wins else ""
             share = min(1.0, steps / self.total)

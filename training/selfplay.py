@@ -1,7 +1,8 @@
 """Train a policy by self-play: ``python -m training.selfplay CONFIG.toml [--set section.key=value ...] [--run-dir D]``.
 
 Everything about a run lands in its folder (training/README.md lists the files), each file whole or not there.
-Ctrl-C at any moment ends the run with the policy learnt so far; the exit code is then 130.
+Ctrl-C at any moment ends the run with the policy learnt so far; the exit code is then 130. However a run ended,
+``python -m training.selfplay --resume D`` goes on from its last state and comes to the same end.
 """
 
 # Only the standard library and modules that import nothing heavy at the top: torch takes seconds to load, and Ctrl-C
@@ -9,7 +10,9 @@ Ctrl-C at any moment ends the run with the policy learnt so far; the exit code i
 from __future__ import annotations
 
 import argparse
+import hashlib
 import shlex
+import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .config import Config, ConfigError, dump_config, help_text, load_config
-from .files import write_atomic
+from .files import locked, remove_folder, remove_leftovers, write_atomic
 from .interrupts import Interrupts
 
 if TYPE_CHECKING:
@@ -60,7 +63,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=help_text(),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("config", type=Path, help="TOML file, for example configs/quickstart.toml")
+    parser.add_argument("config", type=Path, nargs="?", help="TOML file, for example configs/quickstart.toml")
     parser.add_argument(
         "--set",
         dest="overrides",
@@ -70,42 +73,66 @@ def _parser() -> argparse.ArgumentParser:
         help="change one setting (a TOML value); may be given several times",
     )
     parser.add_argument("--run-dir", type=Path, help="folder of the run, new or empty; default runs/CONFIG-TIME")
+    parser.add_argument(
+        "--resume",
+        type=Path,
+        metavar="RUN_DIR",
+        help="go on with a run that was ended or killed, from its last state; with --set no longer bit for bit",
+    )
     return parser
 
 
 def _train(options: argparse.Namespace, command: str, interrupts: Interrupts) -> int:
+    resumed: Path | None = options.resume
+    if (options.config is None) == (resumed is None):
+        raise ConfigError("give either a config or --resume RUN_DIR")
+    if resumed is None:
+        source = options.config
+        _check_run_dir(options.run_dir)
+    else:
+        source = resumed / "config.toml"
+        if options.run_dir is not None:
+            raise ConfigError("--run-dir is not allowed with --resume; a run goes on in its own folder")
     try:
-        config = load_config(options.config, options.overrides)
+        config = load_config(source, options.overrides)
     except OSError as error:
-        raise ConfigError(f"{options.config} cannot be read: {error.strerror}") from None
-    _check_run_dir(options.run_dir)
-    game = _make_game(config)
+        raise ConfigError(f"{source} cannot be read: {error.strerror}") from None
+    if resumed is not None and (resumed / "evaluation.json").exists() and not options.overrides:
+        print(f"{resumed} is finished; its evaluation is in {resumed / 'evaluation.txt'}", file=sys.stderr)
+        return 0
+    game = make_game(config)
     from coyote_env.policies import load_policy
-
-    from .checkpoint import library_versions, to_json
 
     # All that can be refused is refused before anything is written.
     names = config.evaluation.opponents
     opponents = {name: _load(load_policy, name, game, "evaluation.opponents") for name in names}
     model = make_learner(config, game, stop=lambda: interrupts.requested)
     try:
-        folder = _make_run_folder(options.run_dir, options.config.stem)
-        write_atomic(folder / "config.toml", dump_config(config))
-        write_atomic(folder / "command.txt", command + "\n")
-        write_atomic(folder / "versions.json", to_json(library_versions()))
-        return Run(config, game, model, opponents, folder, command, interrupts).train_and_evaluate()
+        folder = _make_run_folder(options.run_dir, options.config.stem) if resumed is None else resumed
+        try:
+            with locked(folder):
+                run = Run(config, game, model, opponents, folder, command, interrupts)
+                if resumed is None:
+                    run.begin()
+                else:
+                    run.resume(changed=bool(options.overrides))
+                return run.train_and_evaluate()
+        except BlockingIOError:
+            raise ConfigError(f"{folder} is in use by another process, which has to end first") from None
     finally:
         model.workers.close()
 
 
-def _make_game(config: Config) -> Game:
-    from coyote_env.policies import GAMES, make_game
+def make_game(config: Config) -> Game:
+    """The game of a run. Raises ConfigError if there is no such game, or not with such arguments."""
+    from coyote_env.policies import GAMES
+    from coyote_env.policies import make_game as make
 
     if config.game.name not in GAMES:
         allowed = ", ".join(sorted(GAMES))
         raise ConfigError(f"game.name = {config.game.name!r} is not allowed; allowed: {allowed}")
     try:
-        return make_game(config.game.name, config.game.kwargs)
+        return make(config.game.name, config.game.kwargs)
     except (ValueError, TypeError) as error:
         raise ConfigError(f"game.kwargs: {error}") from None
 
@@ -145,10 +172,93 @@ class Run:
     ) -> None:
         self.config, self.game, self.model, self.opponents = config, game, model, opponents
         self.folder, self.command, self.interrupts = folder, command, interrupts
+        self.checkpoints, self.states = folder / "checkpoints", folder / "state"
         self.started = time.monotonic()
-        self.rows: list[dict[str, Any]] = []  # of progress.csv
-        self.measurements: list[tuple[int, list[Result]]] = []
+        from .log import Log
+
+        self.log = Log()
         self.last_checkpoint: Path | None = None
+
+    @property
+    def seconds(self) -> float:
+        """That the run has taken so far, in all processes."""
+        return self.log.seconds + time.monotonic() - self.started
+
+    def begin(self) -> None:
+        """Write what describes the run."""
+        from .checkpoint import library_versions, to_json
+
+        write_atomic(self.folder / "command.txt", self.command + "\n")
+        write_atomic(self.folder / "versions.json", to_json(library_versions()))
+        # Last: a folder with a config can be gone on with.
+        write_atomic(self.folder / "config.toml", dump_config(self.config))
+
+    def resume(self, changed: bool) -> None:
+        """Go back to the newest state that is sound, and take away what was written after it.
+
+        Args:
+            changed: the configuration is not the one that the run had so far; the new one is written down.
+
+        Raises ConfigError if there are states and none is sound.
+        """
+        from .state import StateError, read_state, step_folders
+
+        remove_leftovers(self.folder)
+        states = step_folders(self.states)
+        for steps, state in reversed(states):
+            try:
+                self._take_up(read_state(state, self.model, self.checkpoints), changed)
+            except StateError as error:
+                self._say(f"the state after {steps:,} steps cannot be used: {error}")
+                continue
+            self._say(f"going on after {steps:,} steps, from {state}")
+            break
+        else:
+            if states:
+                raise ConfigError(f"no state of {self.folder} can be used; train anew from its config.toml")
+            self._say(f"{self.folder} has no state yet; starting at the beginning")
+        for steps, later in step_folders(self.states):
+            if steps > self.model.num_timesteps:
+                remove_folder(later)
+        for steps, checkpoint in step_folders(self.checkpoints):
+            if steps > self.model.num_timesteps or steps >= self.log.next_checkpoint:
+                remove_folder(checkpoint)
+            else:
+                self.last_checkpoint = checkpoint
+        for name in ("evaluation.json", "evaluation.txt"):
+            (self.folder / name).unlink(missing_ok=True)
+        before = self.folder / "command.txt"
+        if before.exists():
+            commands = before.read_text(encoding="utf-8").splitlines()
+            if changed:
+                commands.append(self.command)
+                write_atomic(before, "\n".join(commands) + "\n")
+                write_atomic(self.folder / "config.toml", dump_config(self.config))
+            self.command = " && ".join(commands)
+
+    def _take_up(self, state: Mapping[str, Any], changed: bool) -> None:
+        """The learner has been restored; restore the log, and warn of what will not be as it would have been."""
+        from .checkpoint import library_versions
+        from .log import Log
+        from .state import StateError
+
+        try:
+            self.log = Log.from_json(state["run"])
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise StateError(f"run: {type(error).__name__}: {str(error)[:300]}") from None
+        why = [f"{name} is gone or damaged and leaves the pool" for name in state["missed"]]
+        if state["config"] != self._config_digest() and not changed:
+            why.append("config.toml was changed")
+        now = library_versions()
+        why += [f"{n} was {str(v)[:50]} and is {now.get(n)}" for n, v in state["versions"].items() if now.get(n) != v]
+        for reason in why:
+            self._say(f"not the same run bit for bit: {reason}")
+
+    def _say(self, text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
+    def _config_digest(self) -> str:
+        return hashlib.sha256(dump_config(self.config).encode()).hexdigest()
 
     def train_and_evaluate(self) -> int:
         """The whole run; the exit code."""
@@ -164,11 +274,12 @@ class Run:
                 self._evaluate_at_end()
                 return 0
         except (TrainingError, PolicyError, OSError) as error:
-            print(f"training failed: {error}; {self._last_good()}", file=sys.stderr)
+            how = self._how_to_go_on() + getattr(error, "remedy", "")
+            print(f"training failed: {error}; {self._checkpoints_left()}; {how}", file=sys.stderr)
             return 1
         print(
             f"stopped by {self.interrupts.name} after {self.model.num_timesteps:,} steps; "
-            f"the policy so far is in {self.folder / 'policy'}",
+            f"the policy so far is in {self.folder / 'policy'}; {self._how_to_go_on()}",
             file=sys.stderr,
         )
         return self.interrupts.exit_code
@@ -179,24 +290,38 @@ class Run:
         from .callback import RunCallback
         from .progress import Progress
 
-        self.model.set_logger(configure(str(self.folder / "tensorboard"), ["tensorboard"]))
-        progress = Progress(self.config.run.steps)
+        board, done = self.folder / "tensorboard", self.model.num_timesteps
+        shutil.rmtree(board, ignore_errors=True)  # it may hold more than the state knows; its rows are written anew
+        self.model.set_logger(configure(str(board), ["tensorboard"]))
+        for row in self.log.rows:
+            for name, value in row.items():
+                if name not in ("steps", "seconds"):
+                    self.model.logger.record(name, value)
+            self.model.logger.dump(int(row["steps"]))
+        progress = Progress(self.config.run.steps, done=done)
         try:
-            # No log_interval: RunCallback logs, after the update and not before it.
-            # The ignore below: None is allowed (no log of its own), though declared an int.
-            self.model.learn(self.config.run.steps, RunCallback(self, progress), log_interval=None)  # type: ignore[arg-type]
+            # SB3 counts the total from what is done; and no log_interval: RunCallback logs, after the update.
+            self.model.learn(
+                self.config.run.steps - done,
+                RunCallback(self, progress),
+                log_interval=None,  # type: ignore[arg-type]  # None is allowed (no log of SB3's own)
+                reset_num_timesteps=done == 0,
+            )
         finally:
             progress.close()
             self.model.logger.close()
 
     def _conclude(self) -> None:
         """Write what a run leaves behind, however far it came."""
-        self.write_checkpoint(self.folder / "policy")
+        policy = self.folder / "policy"
+        if policy.exists():  # of the end that this run came to before it was resumed
+            remove_folder(policy)
+        self.write_checkpoint(policy)
         self.write_progress()
         from .report import learning_curve
 
         title = f"{self.folder.name}: {self.game.name}, {self.game.num_seats} seats"
-        write_atomic(self.folder / "learning_curve.png", learning_curve(title, self.measurements, self.rows))
+        write_atomic(self.folder / "learning_curve.png", learning_curve(title, self.log.measurements, self.log.rows))
 
     def _evaluate_at_end(self) -> None:
         from coyote_env.policies import load_policy
@@ -242,7 +367,7 @@ class Run:
             "steps": self.model.num_timesteps,
             "games": self.model.games,
             "seed": self.config.run.seed,
-            "wall_seconds": round(time.monotonic() - self.started, 1),
+            "wall_seconds": round(self.seconds, 1),
             "command": self.command,
         }
         write_checkpoint(folder, policy_layers(self.model.policy), self.game, dump_config(self.config), training)
@@ -252,9 +377,18 @@ class Run:
         """progress.csv as far as it goes."""
         from .report import progress_csv
 
-        write_atomic(self.folder / "progress.csv", progress_csv(self.rows))
+        write_atomic(self.folder / "progress.csv", progress_csv(self.log.rows))
 
-    def _last_good(self) -> str:
+    def write_state(self) -> None:
+        """All that a later process needs to go on from here."""
+        from .state import write_state
+
+        write_state(self.states, self.model, self.log.to_json(self.seconds), self._config_digest())
+
+    def _how_to_go_on(self) -> str:
+        return f"to go on: python -m training.selfplay --resume {shlex.quote(str(self.folder))}"
+
+    def _checkpoints_left(self) -> str:
         if self.last_checkpoint is None:
             return "there is no checkpoint yet"
         return f"the last good checkpoint is {self.last_checkpoint}"
@@ -262,7 +396,7 @@ class Run:
     def _duration(self) -> str:
         from .progress import duration
 
-        return duration(time.monotonic() - self.started)
+        return duration(self.seconds)
 
 
 def make_learner(config: Config, game: Game, stop: Callable[[], bool] = lambda: False) -> SelfPlayPPO:
@@ -280,7 +414,16 @@ def make_learner(config: Config, game: Game, stop: Callable[[], bool] = lambda: 
     if seating.share > 0:
         try:
             pool = OpponentPool(
-                seating.scripted, seating.snapshots, seating.distinct, lambda name: load_policy(name, game)
+                seating.scripted,
+                lambda name: load_policy(name, game),
+                snapshots=seating.snapshots,
+                distinct=seating.distinct,
+                scripted_share=seating.scripted_share,
+                sampling=seating.sampling,
+                delta=seating.delta,
+                pfsp_weight=seating.pfsp_weight,
+                pfsp_power=seating.pfsp_power,
+                memory=seating.memory,
             )
         except (ValueError, ImportError) as error:
             raise ConfigError(f"opponents.scripted: {error}") from None
@@ -301,6 +444,10 @@ def make_learner(config: Config, game: Game, stop: Callable[[], bool] = lambda: 
         gae_lambda=ppo.gae_lambda,
         vf_coef=ppo.value_weight,
         waiting_values=ppo.waiting_values,
+        magnet=ppo.magnet,
+        magnet_weight=ppo.magnet_weight,
+        magnet_decay=ppo.magnet_decay,
+        magnet_period=ppo.magnet_period,
         max_grad_norm=ppo.max_grad_norm,
         target_kl=ppo.target_kl or None,
         normalize_advantage=ppo.normalize_advantage,

@@ -1,0 +1,213 @@
+"""How near an equilibrium self-play comes, exactly: ``python -m training.nash_proof CONFIG.toml --seeds 1 2 3``.
+
+For tables so small that OpenSpiel can walk over all of the tree. While the learner trains, NashConv of its policy as it
+stands is computed: what all seats together could win, each by its best response to the others; 0 is an equilibrium. At
+the end a table says where each seed came, and a picture shows NashConv over decisions beside CFR+ on the same tree.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.logger import configure
+
+from .config import ConfigError, load_config
+from .files import write_atomic
+from .network import forward, masked_log_probabilities
+from .selfplay import make_game, make_learner
+
+if TYPE_CHECKING:
+    from coyote_env.core.game import Game
+
+    from .ppo import SelfPlayPPO
+
+#: A point of a curve: decisions, seconds of training (measuring not counted), NashConv.
+Point = tuple[int, float, float]
+
+
+class Tree:
+    """All of a small game: what a seat sees in each information state, and NashConv of a policy for them.
+
+    Attributes: `observations` float32[I, L] and `masks` bool[I, A], a row an information state; `num_decisions`, nodes
+    of the tree at which a seat decides.
+    """
+
+    def __init__(self, game: Game, max_nodes: int = 300_000) -> None:
+        """Raises ConfigError for a game that OpenSpiel does not know, and for one with more nodes than that."""
+        if game.name != "coyote_v0":
+            raise ConfigError(f"game.name = {game.name!r} is not allowed; allowed: coyote_v0, which OpenSpiel can play")
+        import pyspiel
+
+        from coyote_env.coyote.rules import Rules
+        from coyote_env.integrations import equilibrium
+
+        names = {field.name for field in fields(Rules)}
+        whole = equilibrium.load(**{name: value for name, value in game.kwargs.items() if name in names})
+        seen: dict[str, tuple[int, NDArray[np.void]]] = {}  # information state -> seat to move, a record that it is in
+        self.num_decisions = 0
+        nodes, todo = 1, [whole.new_initial_state()]
+        while todo:
+            state = todo.pop()
+            if state.is_terminal():
+                continue
+            if not state.is_chance_node():
+                self.num_decisions += 1
+                seen.setdefault(state.information_state_string(), (state.current_player(), state.position.record))
+            actions = state.legal_actions()
+            nodes += len(actions)
+            if nodes > max_nodes:
+                raise ConfigError(f"{whole} has more than {max_nodes:,} nodes; choose a smaller table")
+            todo += [state.child(action) for action in actions]
+        observations = np.zeros((len(seen), game.layout.size), np.float32)
+        masks = np.zeros((len(seen), game.num_actions), np.int8)
+        for row, (seat, record) in enumerate(seen.values()):
+            game.observe(game.rules, record, np.array([seat]), False, observations[row : row + 1])
+            game.legal_mask(game.rules, record, masks[row : row + 1])
+        self.observations, self.masks = torch.from_numpy(observations), torch.from_numpy(masks != 0)
+        self._legal = [(text, np.flatnonzero(mask).tolist()) for text, mask in zip(seen, masks, strict=True)]
+        self._spiel, self._cached = pyspiel, pyspiel.convert_to_cached_tree(whole)
+
+    def nash_conv(self, probabilities: NDArray[np.floating]) -> float:
+        """Of the policy with these probabilities of the actions, float[I, A]."""
+        table = {
+            text: [(action, float(row[action])) for action in legal]
+            for (text, legal), row in zip(self._legal, probabilities, strict=True)
+        }
+        return float(self._spiel.nash_conv(self._cached, self._spiel.TabularPolicy(table)))
+
+    def nash_conv_of(self, model: SelfPlayPPO) -> float:
+        """Of the learner's policy as it is."""
+        with torch.no_grad():
+            logits, _ = forward(model.policy, self.observations)
+            log_probabilities = masked_log_probabilities(logits.double(), self.masks)
+        return self.nash_conv(log_probabilities.exp().numpy())
+
+    def cfr(self, seconds: float) -> list[Point]:
+        """The curve of CFR+'s average policy: a decision is a node of the tree looked at."""
+        solver, points = self._spiel.CFRPlusSolver(self._cached), []
+        spent, done, look = 0.0, 0, 1
+        while spent < seconds:
+            began = time.perf_counter()
+            while done < look:
+                solver.evaluate_and_update_policy()
+                done += 1
+            spent += time.perf_counter() - began
+            found = float(self._spiel.nash_conv(self._cached, solver.average_policy()))
+            points.append((done * self.num_decisions, spent, found))
+            look += max(1, done // 2)
+        return points
+
+
+class Watch(BaseCallback):
+    """Measures NashConv every so many decisions, at the end, and when the time is over, which ends training."""
+
+    def __init__(self, tree: Tree, every: int, seconds: float) -> None:
+        super().__init__()
+        self.tree, self.every, self.seconds = tree, every, seconds
+        self.points: list[Point] = []
+        self.over = False
+        self._next, self._measuring, self._began = 0, 0.0, time.perf_counter()
+
+    def _on_step(self) -> bool:
+        return not self.over
+
+    def _on_rollout_start(self) -> None:
+        spent = time.perf_counter() - self._began - self._measuring
+        self.over = spent >= self.seconds
+        if self.model.num_timesteps >= self._next or self.over:
+            self._next = (self.model.num_timesteps // self.every + 1) * self.every
+            self._measure(spent)
+
+    def _on_training_end(self) -> None:
+        if not self.over:
+            self._measure(time.perf_counter() - self._began - self._measuring)
+
+    def _measure(self, spent: float) -> None:
+        began = time.perf_counter()
+        # The ignore below: the model is ours.
+        found = self.tree.nash_conv_of(self.model)  # type: ignore[arg-type]
+        self.points.append((self.model.num_timesteps, spent, found))
+        print(f"  {self.model.num_timesteps:>10,} decisions, {spent:4.0f} s: NashConv {found:.4f}", flush=True)
+        self._measuring += time.perf_counter() - began
+
+
+def picture(title: str, curves: Sequence[tuple[str, Sequence[Point]]], target: float) -> bytes:
+    """A PNG of NashConv over decisions, both in logarithms, with the `target` as a line."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 5), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots()
+    for name, points in curves:
+        later = [point for point in points if point[0] > 0]
+        axes.loglog([steps for steps, _, _ in later], [found for _, _, found in later], marker=".", label=name)
+    axes.axhline(target, color="black", linestyle="--", linewidth=1, label=f"target {target:g}")
+    axes.set(title=title, xlabel="decisions of the learner (CFR+: nodes looked at)", ylabel="NashConv")
+    axes.grid(alpha=0.3)
+    axes.legend()
+    image = io.BytesIO()
+    figure.savefig(image, format="png", dpi=120)
+    return image.getvalue()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command. Returns 0 if every seed ends below the target, 1 if not, 2 for what is refused."""
+    parser = argparse.ArgumentParser(prog="python -m training.nash_proof", description=__doc__.splitlines()[0])
+    parser.add_argument("config", type=Path, help="TOML file, for example configs/mini-2.toml")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3, 4, 5], help="a run for each")
+    parser.add_argument("--minutes", type=float, default=10.0, help="a run ends after these, measuring not counted")
+    parser.add_argument("--every", type=int, default=250_000, help="decisions between two measurements")
+    parser.add_argument("--target", type=float, default=0.03, help="NashConv to end below")
+    parser.add_argument("--cfr-seconds", type=float, default=30.0, help="time for CFR+; 0: none")
+    parser.add_argument("--out", type=Path, help="write NAME.json and NAME.png, with this as the NAME")
+    parser.add_argument("--set", dest="overrides", metavar="SECTION.KEY=VALUE", action="append", default=[])
+    options = parser.parse_args(arguments)
+    try:
+        config = load_config(options.config, options.overrides)
+        game = make_game(config)
+        tree = Tree(game)
+    except (ConfigError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    print(f"{len(tree.masks):,} information states, {tree.num_decisions:,} decision nodes", flush=True)
+    curves: list[tuple[str, list[Point]]] = []
+    for seed in options.seeds:
+        print(f"seed {seed}", flush=True)
+        model = make_learner(replace(config, run=replace(config.run, seed=seed)), game)
+        model.set_logger(configure(None, []))
+        watch = Watch(tree, options.every, 60.0 * options.minutes)
+        try:
+            model.learn(config.run.steps, watch, log_interval=None)  # type: ignore[arg-type]  # None: no log of SB3's
+        finally:
+            model.workers.close()
+        curves.append((f"seed {seed}", watch.points))
+    ends = [points[-1] for _, points in curves]
+    if options.cfr_seconds > 0:
+        curves.append(("CFR+", tree.cfr(options.cfr_seconds)))
+    print("\nseed  decisions   seconds  NashConv  least on the way")
+    for seed, (_, points) in zip(options.seeds, curves, strict=False):
+        steps, spent, found = points[-1]
+        print(f"{seed:>4}  {steps:>9,}  {spent:>8.0f}  {found:>8.4f}  {min(f for _, _, f in points):>16.4f}")
+    if options.out is not None:
+        figures: dict[str, Any] = {"config": str(options.config), "set": options.overrides, "curves": dict(curves)}
+        write_atomic(options.out.with_suffix(".json"), json.dumps(figures) + "\n")
+        title = f"{options.config.stem}: {game.num_seats} seats"
+        write_atomic(options.out.with_suffix(".png"), picture(title, curves, options.target))
+    return 0 if all(found < options.target for _, _, found in ends) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
