@@ -71,6 +71,7 @@ class Players:
         first = [int(np.argmax(self.group == k)) for k in range(len(distinct))]
         self._answers = [answers[entry] for entry in first]
         self._labels = [self.names[entry] for entry in first]
+        self._bits = np.random.Philox(0)
 
     def act(
         self,
@@ -118,7 +119,7 @@ class Players:
         # Indexing copies: a player may keep or overwrite what it gets.
         observation, mask = batch.observation[tables], batch.action_mask[tables]
         try:
-            answer = self._answers[k](observation, mask, RowGenerator(keys))
+            answer = self._answers[k](observation, mask, RowGenerator(keys, self._bits))
         except PolicyError:
             raise
         except Exception as error:

@@ -56,8 +56,16 @@ class RowGenerator(np.random.Generator):
     else comes from one generator seeded by all keys together: repeatable for the same grouping only.
     """
 
-    def __init__(self, keys: NDArray[np.uint64]) -> None:
-        super().__init__(np.random.Philox(key=int(np.bitwise_xor.reduce(keys)) if len(keys) else 0))
+    def __init__(self, keys: NDArray[np.uint64], bits: np.random.Philox | None = None) -> None:
+        """``bits``: one to use again, since making one takes longer than most calls draw."""
+        both = np.array([np.bitwise_xor.reduce(keys), len(keys)], np.uint64)
+        bits = np.random.Philox(0) if bits is None else bits
+        nothing = np.zeros(4, np.uint64)
+        bits.state = {
+            "bit_generator": "Philox", "state": {"counter": nothing, "key": both}, "buffer": nothing, "buffer_pos": 4,
+            "has_uint32": 0, "uinteger": 0,
+        }  # fmt: skip
+        super().__init__(bits)
         self._keys = keys
         self._drawn = 0
 

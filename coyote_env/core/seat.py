@@ -64,6 +64,7 @@ class SeatTables:
         self.paid = np.zeros(num_tables, np.float64)
         self.ended = np.ones(num_tables, np.bool_)
         self._moves = np.zeros(num_tables, np.int64)  # in the running game, of all seats
+        self._keys = np.zeros(num_tables, np.uint64)  # of what opponents draw in it
         self._all = np.arange(num_tables)
 
     def deal(
@@ -73,8 +74,9 @@ class SeatTables:
         for _ in range(_MOST_DEALS):
             self.batch.deal(tables, seeds)
             chosen = self.seat if seat is None else seat
-            states = self.batch.states[tables]
-            draw = uniform(answer_keys(states["seed"], states["game"] * np.uint64(2)))[:, 0]
+            seed, number = self.batch.states["seed"][tables], self.batch.states["game"][tables]
+            self._keys[tables] = answer_keys(seed, number)
+            draw = uniform(self._keys[tables])[:, 0]
             self.own[tables] = (draw * self.game.num_seats).astype(np.int64) if chosen is None else chosen
             self.paid[tables], self.ended[tables], self._moves[tables] = 0.0, False, 0
             self._play_others(tables)
@@ -100,8 +102,7 @@ class SeatTables:
             if not tables.size:
                 return
             own = self.own[tables]
-            keys = answer_keys(states["seed"][tables], states["game"][tables] * np.uint64(2) + np.uint64(1))
-            keys = answer_keys(keys, self._moves[tables])
+            keys = answer_keys(self._keys[tables], self._moves[tables])
             actions = self._players.act(batch, tables, (batch.seat[tables] - own - 1) % n, keys)
             batch.step(actions, None if tables.size == batch.num_tables else tables)
             self._moves[tables] += 1
