@@ -14,7 +14,7 @@ from coyote_env.core.layout import Layout, Section
 SHORT, LONG, WAIT = range(3)
 FIELDS = [
     ("seed", "u8"), ("game", "u8"), ("returns", "f8", (10,)), ("seat", "i1"), ("over", "u1"), ("out", "u1", (10,)),
-    ("left", "i2"), ("starter", "i1"), ("choice", "i1"),
+    ("left", "i2"), ("starter", "i1"), ("choice", "i1"), ("draws", "i2"),
 ]  # fmt: skip
 
 

@@ -91,7 +91,6 @@ def grouped_share(wins: npt.NDArray[np.float64], groups: npt.NDArray[np.intp]) -
         worth = float(used)
     else:
         square = max(found.error**2, spread / (len(wins) * max(used, 1)))
-        worth = spread / square
-    worth *= (student(10**9) / student(max(used - 1, 1))) ** 2
+        worth = spread / square * (student(10**9) / student(max(used - 1, 1))) ** 2
     low, high = wilson(share * worth, worth)
     return Mean(share, found.error, low, high, found.gain)
