@@ -22,6 +22,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_match(commands)
+    _add_league(commands)
     _add_records(commands)
     _add_solve(commands)
     arguments = parser.parse_args(argv)
@@ -86,19 +87,11 @@ def _add_match(commands: Any) -> None:
     parser = commands.add_parser(
         "match",
         help="play policies against each other and print how often each wins",
-        description="Plays games between policies, one a seat, the seats rotating, and prints how often each wins.",
+        description="Plays games between policies, one a seat, every deal once for each way to turn them round the table, "
+        "and prints how often each wins. num_players is the number of policies.",
     )
     parser.add_argument("policies", nargs="+", metavar="POLICY", help="a scripted player's name or a checkpoint folder")
-    parser.add_argument("--game", default="coyote_v0", metavar="NAME", help="default: %(default)s")
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        type=_assignment,
-        metavar="KEY=VALUE",
-        help="an argument of the game, the value as JSON or plain text, such as edition=mini; repeatable. "
-        "num_players is the number of policies",
-    )
+    _add_game(parser)
     parser.add_argument("--games", type=int, default=2_000, metavar="N", help="default: %(default)s")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="same seed, same result; default: %(default)s")
     parser.add_argument("--greedy", action="store_true", help="checkpoints take their best action instead of sampling")
@@ -182,6 +175,58 @@ def _match(arguments: argparse.Namespace) -> int:
     for fault in result.faults[:1] if stopped is None else stopped.faults[:1]:
         print(f"the game until the first fault: {fault.record.line()}", file=sys.stderr)
     return 0 if stopped is None else 2
+
+
+def _add_league(commands: Any) -> None:
+    parser = commands.add_parser(
+        "league",
+        help="rate many policies by all-play-all",
+        description="Plays all line-ups of the policies, and of `random` and the anchor, and rates them. What a folder "
+        "holds already is not played again: an interrupted league goes on, and policies can join.",
+    )
+    parser.add_argument(
+        "policies", nargs="*", metavar="POLICY", help="scripted players, checkpoint folders, folders of such folders"
+    )
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="the league's folder, made if missing")
+    _add_game(parser)
+    parser.add_argument("--games", type=int, default=400, metavar="N", help="for each line-up; default: %(default)s")
+    parser.add_argument("--per-policy", type=int, metavar="K", help="only so many line-ups of each; default: all")
+    parser.add_argument("--anchor", default="bayes", metavar="NAME", help="is rated 1000; default: %(default)s")
+    parser.add_argument("--seed", type=int, default=0, metavar="S", help="same seed, same result; default: %(default)s")
+    parser.add_argument("--greedy", action="store_true", help="checkpoints take their best action instead of sampling")
+    _add_play(parser)
+    parser.set_defaults(run=_league)
+
+
+def _league(arguments: argparse.Namespace) -> None:
+    from coyote_env.arena.league import entrants_of, play_league
+    from coyote_env.policies import make_game
+
+    game = make_game(arguments.game, dict(arguments.set))
+    entrants = entrants_of(arguments.policies, game, arguments.anchor, arguments.greedy)
+    with _progress() as show:
+        result = play_league(
+            game, entrants, arguments.out, arguments.games, arguments.seed, anchor=arguments.anchor,
+            per_policy=arguments.per_policy, threads=arguments.threads, on_error=arguments.on_error, progress=show,
+            note=lambda text: print(text, file=sys.stderr),
+        )  # fmt: skip
+    text = result.markdown()
+    (arguments.out / "league.md").write_text(text + "\n", encoding="utf-8")
+    (arguments.out / "league.json").write_text(json.dumps(result.as_dict(), indent=1) + "\n", encoding="utf-8")
+    result.heatmap(arguments.out / "heatmap.png")
+    print(text)
+
+
+def _add_game(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--game", default="coyote_v0", metavar="NAME", help="default: %(default)s")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        type=_assignment,
+        metavar="KEY=VALUE",
+        help="an argument of the game, the value as JSON or plain text, such as edition=mini; repeatable",
+    )
 
 
 def _add_solve(commands: Any) -> None:

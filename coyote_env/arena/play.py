@@ -45,12 +45,14 @@ class Played:
         returns: float64 (games, seats), of each seat; meaningless where not ``finished``.
         finished: bool (games,).
         length: int64 (games,), decisions.
+        lasted: int64 (games, seats), the decision at which each seat was eliminated; one more than all for who was not.
         faults: in the order of the games. With ``on_error="stop"`` the first one found has ended the play.
     """
 
     returns: npt.NDArray[np.float64]
     finished: npt.NDArray[np.bool_]
     length: npt.NDArray[np.int64]
+    lasted: npt.NDArray[np.int64]
     faults: list[GameFault]
 
 
@@ -79,8 +81,9 @@ def play_games(
     """
     if on_error not in ON_ERROR:
         raise ValueError(f"on_error = {on_error!r}; allowed: {', '.join(map(repr, ON_ERROR))}")
+    shape = (len(seeds), game.num_seats)
     played = Played(
-        np.zeros((len(seeds), game.num_seats)), np.zeros(len(seeds), np.bool_), np.zeros(len(seeds), np.int64), []
+        np.zeros(shape), np.zeros(len(seeds), np.bool_), np.zeros(len(seeds), np.int64), np.zeros(shape, np.int64), []
     )
     tables = min(len(seeds), DEFAULT_TABLES if num_tables is None else num_tables)
     threads = max(1, min(threads, len(seeds)))
@@ -180,9 +183,11 @@ class _Jobs:
             batch.step(actions, None if active.size == len(begun) else active)
             ended = np.flatnonzero(batch.done)
             self.played.returns[numbers] += batch.rewards[active]
+            self.played.lasted[numbers] += batch.out[active] == 0
             if ended.size:
                 self.played.finished[playing[ended]] = True
                 self.played.length[playing[ended]] = length[ended]
+                self.played.lasted[playing[ended]] += 1
                 # Tables whose game has ended begin the next ones in turn.
                 begun_now = self.take(ended.size)
                 again = ended[: begun_now.size]
