@@ -142,6 +142,8 @@ def _step(
         starter, short = int(states[i]["starter"]), int(states[i]["choice"]) == SHORT
         rewards[i] = (-1 if short else 1) / (n - 1)
         rewards[i, starter] = 1 if short else -1
+        states[i]["returns"][:n] = rewards[i]
+        states[i]["over"] = 1
         if deals:
             _deal(rules, states, int(i))
     states["seat"] = np.where(done, states["seat"], (states["seat"] + 1) % n)
