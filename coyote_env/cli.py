@@ -7,7 +7,8 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_match(commands)
+    _add_league(commands)
     _add_records(commands)
     _add_solve(commands)
     arguments = parser.parse_args(argv)
@@ -85,9 +87,137 @@ def _add_match(commands: Any) -> None:
     parser = commands.add_parser(
         "match",
         help="play policies against each other and print how often each wins",
-        description="Plays games between policies, one a seat, the seats rotating, and prints how often each wins.",
+        description="Plays games between policies, one a seat, every deal once for each way to turn them round the table, "
+        "and prints how often each wins. num_players is the number of policies.",
     )
     parser.add_argument("policies", nargs="+", metavar="POLICY", help="a scripted player's name or a checkpoint folder")
+    _add_game(parser)
+    parser.add_argument("--games", type=int, default=2_000, metavar="N", help="default: %(default)s")
+    parser.add_argument("--seed", type=int, default=0, metavar="S", help="same seed, same result; default: %(default)s")
+    parser.add_argument("--greedy", action="store_true", help="checkpoints take their best action instead of sampling")
+    parser.add_argument(
+        "--no-duplicates", action="store_true", help="a deal of its own for every game, instead of one for each way to sit"
+    )
+    parser.add_argument(
+        "--control-variates", action="store_true", help="also the mean return with luck subtracted as far as a critic, "
+        "fitted on games of its own, can tell it; slow"
+    )  # fmt: skip
+    _add_play(parser)
+    parser.add_argument("--records", type=Path, metavar="FILE", help="append a record of each game there")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the result there too; the file must not exist")
+    parser.set_defaults(run=_match)
+
+
+def _add_play(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--on-error",
+        choices=("stop", "forfeit"),
+        default="stop",
+        help="what a policy without a legal answer does to the match, or to its game; default: %(default)s",
+    )
+    parser.add_argument(
+        "--threads",
+        type=int,
+        default=os.cpu_count() or 1,
+        metavar="N",
+        help="same result with any number; default: one for each processor, here %(default)s",
+    )
+
+
+def _load(arguments: argparse.Namespace, game: Any) -> list[Any]:
+    """The policies of a command line. A name given twice is one policy: it is loaded once, and asked once a step."""
+    from coyote_env.policies import load_policy, scripted_names
+
+    scripted = scripted_names(game.name)
+    loaded = {
+        name: load_policy(name, game, greedy=arguments.greedy and name not in scripted)
+        for name in dict.fromkeys(arguments.policies)
+    }
+    return [loaded[name] for name in arguments.policies]
+
+
+def _match(arguments: argparse.Namespace) -> int:
+    from coyote_env.arena import MatchStopped, play_match
+    from coyote_env.policies import make_game
+
+    game = make_game(arguments.game, {"num_players": len(arguments.policies), **dict(arguments.set)})
+    policies = _load(arguments, game)
+    _check_new(arguments.json)
+    critic = None
+    if arguments.control_variates:
+        from coyote_env.arena.aivat import fit_critic
+
+        print("fitting a critic ...", file=sys.stderr, flush=True)
+        critic = fit_critic(game, policies, arguments.seed)
+    stopped: MatchStopped | None = None
+    with contextlib.ExitStack() as stack:
+        writer = None
+        if arguments.records is not None:
+            from coyote_env.cli_records import open_writer
+
+            writer = stack.enter_context(open_writer(arguments.records))
+        show = stack.enter_context(_progress())
+        try:
+            result = play_match(
+                game, policies, arguments.games, arguments.seed, duplicates=not arguments.no_duplicates, critic=critic,
+                threads=arguments.threads, on_error=arguments.on_error, progress=show, records=writer,
+            )  # fmt: skip
+        except MatchStopped as error:
+            if error.result is None:
+                raise
+            stopped, result = error, error.result
+    print(result.table())
+    if arguments.json is not None:
+        _write_new(arguments.json, result.to_json())
+    if stopped is not None:
+        kept = f"; what was finished until then is above: {result.num_games:,} of {arguments.games:,} games"
+        print(f"coyote match: error: {stopped}{kept}", file=sys.stderr)
+    for fault in result.faults[:1] if stopped is None else stopped.faults[:1]:
+        print(f"the game until the first fault: {fault.record.line()}", file=sys.stderr)
+    return 0 if stopped is None else 2
+
+
+def _add_league(commands: Any) -> None:
+    parser = commands.add_parser(
+        "league",
+        help="rate many policies by all-play-all",
+        description="Plays all line-ups of the policies, and of `random` and the anchor, and rates them. What a folder "
+        "holds already is not played again: an interrupted league goes on, and policies can join.",
+    )
+    parser.add_argument(
+        "policies", nargs="*", metavar="POLICY", help="scripted players, checkpoint folders, folders of such folders"
+    )
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="the league's folder, made if missing")
+    _add_game(parser)
+    parser.add_argument("--games", type=int, default=400, metavar="N", help="for each line-up; default: %(default)s")
+    parser.add_argument("--per-policy", type=int, metavar="K", help="only so many line-ups of each; default: all")
+    parser.add_argument("--anchor", default="bayes", metavar="NAME", help="is rated 1000; default: %(default)s")
+    parser.add_argument("--seed", type=int, default=0, metavar="S", help="same seed, same result; default: %(default)s")
+    parser.add_argument("--greedy", action="store_true", help="checkpoints take their best action instead of sampling")
+    _add_play(parser)
+    parser.set_defaults(run=_league)
+
+
+def _league(arguments: argparse.Namespace) -> None:
+    from coyote_env.arena.league import entrants_of, play_league
+    from coyote_env.policies import make_game
+
+    game = make_game(arguments.game, dict(arguments.set))
+    entrants = entrants_of(arguments.policies, game, arguments.anchor, arguments.greedy)
+    with _progress() as show:
+        result = play_league(
+            game, entrants, arguments.out, arguments.games, arguments.seed, anchor=arguments.anchor,
+            per_policy=arguments.per_policy, threads=arguments.threads, on_error=arguments.on_error, progress=show,
+            note=lambda text: print(text, file=sys.stderr),
+        )  # fmt: skip
+    text = result.markdown()
+    (arguments.out / "league.md").write_text(text + "\n", encoding="utf-8")
+    (arguments.out / "league.json").write_text(json.dumps(result.as_dict(), indent=1) + "\n", encoding="utf-8")
+    result.heatmap(arguments.out / "heatmap.png")
+    print(text)
+
+
+def _add_game(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--game", default="coyote_v0", metavar="NAME", help="default: %(default)s")
     parser.add_argument(
         "--set",
@@ -95,44 +225,8 @@ def _add_match(commands: Any) -> None:
         default=[],
         type=_assignment,
         metavar="KEY=VALUE",
-        help="an argument of the game, the value as JSON or plain text, such as edition=mini; repeatable. "
-        "num_players is the number of policies",
+        help="an argument of the game, the value as JSON or plain text, such as edition=mini; repeatable",
     )
-    parser.add_argument("--games", type=int, default=2_000, metavar="N", help="default: %(default)s")
-    parser.add_argument("--seed", type=int, default=0, metavar="S", help="same seed, same result; default: %(default)s")
-    parser.add_argument("--greedy", action="store_true", help="checkpoints take their best action instead of sampling")
-    parser.add_argument("--records", type=Path, metavar="FILE", help="append a record of each game there")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the result there too; the file must not exist")
-    parser.set_defaults(run=_match)
-
-
-def _match(arguments: argparse.Namespace) -> None:
-    from coyote_env.arena import play_match
-    from coyote_env.policies import load_policy, make_game, scripted_names
-
-    kwargs = {"num_players": len(arguments.policies), **dict(arguments.set)}
-    game = make_game(arguments.game, kwargs)
-    scripted = scripted_names(arguments.game)
-    # A name given twice is one policy in two seats: it is loaded once, and asked once a step.
-    loaded = {
-        name: load_policy(name, game, greedy=arguments.greedy and name not in scripted)
-        for name in dict.fromkeys(arguments.policies)
-    }
-    _check_new(arguments.json)
-    show = _progress if sys.stderr.isatty() else None
-    policies = [loaded[name] for name in arguments.policies]
-    with contextlib.ExitStack() as stack:
-        writer = None
-        if arguments.records is not None:
-            from coyote_env.cli_records import open_writer
-
-            writer = stack.enter_context(open_writer(arguments.records))
-        result = play_match(game, policies, arguments.games, arguments.seed, progress=show, records=writer)
-    if show is not None:
-        print("\r\033[K", end="", file=sys.stderr)
-    print(result.table())
-    if arguments.json is not None:
-        _write_new(arguments.json, result.to_json())
 
 
 def _add_solve(commands: Any) -> None:
@@ -206,5 +300,26 @@ def _assignment(text: str) -> tuple[str, Any]:
         return key, value
 
 
-def _progress(done: int, total: int) -> None:
-    print(f"\r{done:,} of {total:,} games", end="", file=sys.stderr, flush=True)
+@contextlib.contextmanager
+def _progress() -> Iterator[Callable[[int, int], None] | None]:
+    """A bar on the terminal, if errors go to one, for a function to report (done, total) to."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    began = last = time.monotonic()
+
+    def show(done: int, total: int) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if done < total and now - last < 0.1:
+            return
+        last = now
+        rate = done / max(now - began, 1e-9)
+        bar = ("#" * (20 * done // total)).ljust(20, ".")
+        left = f", {(total - done) / rate:,.0f} s left" if done < total else ""
+        print(f"\r{done:,} of {total:,} games [{bar}] {rate:,.0f}/s{left}\033[K", end="", file=sys.stderr, flush=True)
+
+    try:
+        yield show
+    finally:
+        print("\r\033[K", end="", file=sys.stderr)

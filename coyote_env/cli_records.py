@@ -32,7 +32,7 @@ from coyote_env.core.record import (
 from coyote_env.policies import make_game
 
 # Modules that count what is of interest in one game only: class Tally(game) with add(frame) and lines().
-TALLIES = {"coyote_v0": "coyote_env.coyote.tally"}
+TALLIES = {"coyote_v0": "coyote_env.coyote.tally", "scout_v0": "coyote_env.scout.tally"}
 
 
 class _Line(NamedTuple):
@@ -48,9 +48,9 @@ class _Line(NamedTuple):
 def _game(name: str, rules: str) -> Game:
     try:
         given = json.loads(rules)
-        if isinstance(given.get("odds"), bool):  # part of what seats see, not of the rules, and slow with odd decks
-            given["odds"] = False
-        return make_game(name, given)
+        game = make_game(name, given)
+        # What seats see is no rule, and may be slow to make.
+        return make_game(name, {**game.kwargs, **dict.fromkeys(game.sight, False)})
     except (TypeError, ValueError, OverflowError) as error:
         raise RecordError(f"game or rules: {shortened(str(error), 300)}") from None
 

@@ -30,7 +30,7 @@ def test_a_match_prints_its_table(capsys):
     expected = play_match(game, [shorty, longy, longy], 30, 4).table()
     assert out.splitlines()[:-1] == expected.splitlines()[:-1]  # the last line holds the time it took
     assert "duel_v0 (num_players=3, long=3, edition=plain)" in out
-    assert "30 games, seed 4; fair share 33.3%" in out
+    assert "30 games of 10 deals, seed 4; fair share 33.3%" in out
 
 
 def test_the_same_seed_prints_the_same(capsys):

@@ -14,7 +14,7 @@ from coyote_env.core.layout import Layout, Section
 SHORT, LONG, WAIT = range(3)
 FIELDS = [
     ("seed", "u8"), ("game", "u8"), ("returns", "f8", (10,)), ("seat", "i1"), ("over", "u1"), ("out", "u1", (10,)),
-    ("left", "i2"), ("starter", "i1"), ("choice", "i1"),
+    ("left", "i2"), ("starter", "i1"), ("choice", "i1"), ("draws", "i2"),
 ]  # fmt: skip
 
 
@@ -142,6 +142,8 @@ def _step(
         starter, short = int(states[i]["starter"]), int(states[i]["choice"]) == SHORT
         rewards[i] = (-1 if short else 1) / (n - 1)
         rewards[i, starter] = 1 if short else -1
+        states[i]["returns"][:n] = rewards[i]
+        states[i]["over"] = 1
         if deals:
             _deal(rules, states, int(i))
     states["seat"] = np.where(done, states["seat"], (states["seat"] + 1) % n)

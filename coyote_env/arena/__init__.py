@@ -1,6 +1,7 @@
-"""The arena: what a match says about policies, with intervals. See `play_match`."""
+"""The arena: what matches, leagues and benchmarks say about policies, with intervals."""
 
-from coyote_env.arena.match import MatchResult, PolicyResult, SeatResult, play_match
+from coyote_env.arena.match import MatchResult, MatchStopped, PolicyResult, SeatResult, play_match
+from coyote_env.arena.play import GameFault
 from coyote_env.arena.stats import wilson
 
-__all__ = ["MatchResult", "PolicyResult", "SeatResult", "play_match", "wilson"]
+__all__ = ["GameFault", "MatchResult", "MatchStopped", "PolicyResult", "SeatResult", "play_match", "wilson"]

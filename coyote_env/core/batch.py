@@ -27,25 +27,29 @@ class Batch:
 
     Table i depends on (seed, i) only: more tables, or other play at them, do not change it.
 
+    With ``deals=False`` a table that has ended a game stays as it is, for a last look (its mask is all zero), and
+    cannot be stepped until ``deal``.
+
     After ``reset`` and ``step``, one row a table. These are the same buffers each time: copy what you keep.
 
     Attributes:
         seat: int64 (T,), the seat to move.
         observation: float32 (T, L), its observation.
-        action_mask: int8 (T, A), read-only, its legal actions; never all zero.
+        action_mask: int8 (T, A), read-only, its legal actions; never all zero in a running game.
         rewards: float64 (T, N), what the last step paid to each absolute seat; zeros after ``reset``.
         done: bool (T,), whether the last step ended a game (``rewards`` are that game's last ones; everything else
-            belongs to the new game).
+            belongs to the new game, if the table deals).
         states: the records (T,), structured as ``game.state_dtype``. A copy is a save; assigning to it needs
             ``refresh()`` afterwards.
     """
 
-    def __init__(self, game: Game, num_tables: Any, illegal_action: str = "raise") -> None:
+    def __init__(self, game: Game, num_tables: Any, illegal_action: str = "raise", *, deals: bool = True) -> None:
         if isinstance(num_tables, bool) or not isinstance(num_tables, (int, np.integer)) or num_tables < 1:
             raise ValueError(f"num_tables must be an integer >= 1, not {num_tables!r}")
         self.game = game
         self.num_tables = int(num_tables)
         self._forfeits = check_illegal_action(illegal_action)
+        self._deals = bool(deals)
         self.states: NDArray[np.void] = np.zeros(self.num_tables, game.state_dtype)
         self.seat = np.zeros(self.num_tables, np.int64)
         self.observation = np.zeros((self.num_tables, game.layout.size), np.float32)
@@ -79,11 +83,16 @@ class Batch:
         if self._recorder is not None:
             self._recorder.begin(slice(None), self.states)
 
-    def deal(self, tables: NDArray[np.intp], seeds: NDArray[np.uint64]) -> None:
-        """Deals a first game at some tables, int (n,), from base seeds of their own, uint64 (n,) (see ``table_seeds``):
-        ``env.reset(seed=s)`` and ``deal([t], table_seeds(s, 1))`` are the same game. What else a row shows is zero."""
-        self.states[tables] = np.zeros(1, self.game.state_dtype)
-        self.states["seed"][tables] = seeds
+    def deal(self, tables: NDArray[np.intp], seeds: NDArray[np.uint64] | None = None) -> None:
+        """Deals at some tables, int (n,): a first game from base seeds of their own, uint64 (n,) (see ``table_seeds``),
+        or, without, the next game of each. What else a row shows is zero.
+
+        ``env.reset(seed=s)`` and ``deal([t], table_seeds(s, 1))`` are the same game.
+        """
+        if seeds is not None:
+            self.states[tables] = np.zeros(1, self.game.state_dtype)
+            self.states["seed"][tables] = seeds
+            self._ready = True
         self._deal(tables)
         self.rewards[tables], self.done[tables] = 0.0, False
 
@@ -117,33 +126,50 @@ class Batch:
         self.game.observe(self.game.rules, self.states, self.seat, False, self.observation)
         self.game.legal_mask(self.game.rules, self.states, self._mask)
 
-    def step(self, actions: ArrayLike) -> None:
-        """Plays ``actions``, integers (T,), of the seats to move.
+    def step(self, actions: ArrayLike, tables: NDArray[np.intp] | None = None) -> None:
+        """Plays ``actions``, integers (T,), of the seats to move; or (n,), at ``tables`` alone, int (n,), different ones:
+        the others stay as they are, with no rewards and not done.
 
         Raises IllegalAction naming the first table at fault (nothing has changed then at any), or, with
         ``illegal_action="forfeit"``, lets that seat lose; TypeError / ValueError for a wrong dtype or shape.
+        RuntimeError at a table whose game is over, which is possible with ``deals=False`` only.
         With ``record_to``: what its target raised, after the step is done and every game that ended is handed over.
         """
         if not self._ready:
             raise RuntimeError("call reset() before step()")
-        chosen = self._integers(actions, "actions")
+        chosen = self._integers(actions, "actions", self.num_tables if tables is None else len(tables))
+        if not self._deals:
+            over = np.flatnonzero(self.states["over"] if tables is None else self.states["over"][tables])
+            if over.size:
+                table = int(over[0] if tables is None else tables[over[0]])
+                raise RuntimeError(f"the game at table {table} is over; call deal() before step()")
         recorder = self._recorder
         if recorder is not None:  # a step overwrites these
             seats, masks = self.seat.copy(), self._mask.copy() if self._forfeits else None
-        table = self.game.step(
-            self.game.rules, self.states, self._tapes, chosen, self._forfeits, recorder is None,
-            self.seat, self.observation, self._mask, self.rewards, self.done,
-        )  # fmt: skip
+        deals = self._deals and recorder is None
+        if tables is None:
+            rows = np.arange(self.num_tables)
+            table = self.game.step(
+                self.game.rules, self.states, self._tapes, chosen, self._forfeits, deals,
+                self.seat, self.observation, self._mask, self.rewards, self.done,
+            )  # fmt: skip
+        else:
+            rows = tables
+            table = self._step_some(chosen, rows, deals)
         if table >= 0:
-            action, seat = int(chosen[table]), int(self.seat[table])
-            raise self.game.illegal(action, seat, self.action_mask[table], f" at table {table}")
+            number, action = int(rows[table]), int(chosen[table])
+            where = f" at table {number}"
+            raise self.game.illegal(action, int(self.seat[number]), self.action_mask[number], where)
         if recorder is not None:
-            recorder.add(seats, chosen, self.states)
+            recorder.add(rows, seats[rows], chosen, self.states)
             ended = np.flatnonzero(self.done)
             if ended.size:  # the kernel has left these to us: their tapes are read first
-                illegal = [masks is not None and not masks[i, chosen[i]] for i in ended]
+                last = np.zeros(self.num_tables, np.int64)
+                last[rows] = chosen
+                illegal = [masks is not None and not masks[i, last[i]] for i in ended]
                 games = recorder.finished(ended, self._tapes, self.states, illegal)
-                self._deal(ended)
+                if self._deals:
+                    self._deal(ended)
                 # Last, so that a full disk leaves the tables in order; and all of them, whatever happens to one.
                 problem: Exception | None = None
                 for i, game in games:
@@ -153,6 +179,22 @@ class Batch:
                         problem = problem or error
                 if problem is not None:
                     raise problem
+
+    def _step_some(self, chosen: NDArray[np.int64], tables: NDArray[np.intp], deals: bool) -> int:
+        """One move at some tables; the kernel's code. The kernel wants whole arrays, so the rows are copied out and in:
+        records of a kilobyte, a small part of what a step costs."""
+        states, tapes, mask = self.states[tables], self._tapes[tables], self._mask[tables]
+        seat, observation = np.empty(len(tables), np.int64), np.empty((len(tables), self.game.layout.size), np.float32)
+        rewards, done = np.empty((len(tables), self.game.num_seats)), np.empty(len(tables), np.bool_)
+        code = self.game.step(
+            self.game.rules, states, tapes, chosen, self._forfeits, deals, seat, observation, mask, rewards, done
+        )
+        if code < 0:
+            self.states[tables], self._tapes[tables], self._mask[tables] = states, tapes, mask
+            self.seat[tables], self.observation[tables] = seat, observation
+            self.rewards[:], self.done[:] = 0.0, False
+            self.rewards[tables], self.done[tables] = rewards, done
+        return code
 
     def record_to(self, target: RecordWriter | Sink | None, names: Sequence[str] | None = None) -> None:
         """From now on hands every game that ends to ``target``: a writer, or a callable that takes (table, record).
@@ -184,19 +226,19 @@ class Batch:
         if not self._ready:
             raise RuntimeError("call reset() before observe()")
         given = np.asarray(seats)
-        which = self._integers(np.full(self.num_tables, given) if given.ndim == 0 else given, "seats")
+        which = self._integers(np.full(self.num_tables, given) if given.ndim == 0 else given, "seats", self.num_tables)
         if which.min() < 0 or which.max() >= self.game.num_seats:
             raise ValueError(f"seats must be from 0 to {self.game.num_seats - 1}, not {which.min()}..{which.max()}")
         observations = np.empty((self.num_tables, self.game.layout.size), np.float32)
         self.game.observe(self.game.rules, self.states, which, False, observations)
         return observations
 
-    def _integers(self, values: Any, name: str) -> NDArray[np.int64]:
+    def _integers(self, values: Any, name: str, count: int) -> NDArray[np.int64]:
         array = np.asarray(values)
         if array.dtype.kind not in "iu":
             raise TypeError(f"{name} must be integers, not {array.dtype}")
-        if array.shape != (self.num_tables,):
-            raise ValueError(f"{name} must have shape ({self.num_tables},), one a table, not {array.shape}")
-        if array.dtype == np.uint64 and array.max() > np.iinfo(np.int64).max:  # these would turn negative
+        if array.shape != (count,):
+            raise ValueError(f"{name} must have shape ({count},), one a table, not {array.shape}")
+        if array.dtype == np.uint64 and array.size and array.max() > np.iinfo(np.int64).max:  # these would turn negative
             raise ValueError(f"{name} must be at most {np.iinfo(np.int64).max}, not {array.max()}")
         return np.ascontiguousarray(array, np.int64)

@@ -59,6 +59,7 @@ class Game:
     Facts:
         name: name and version, as "coyote_v0".
         kwargs: JSON-able constructor arguments that make an equal game (``maker(**kwargs)``).
+        sight: names of those arguments, all True or False, that add to what seats see and are no rules.
         config: the rules as people read them, the game's own ``Rules``.
         rules: the same as the kernels read them, structured, read-only, shape (1,).
         num_seats: N. Seat i is agent ``player_i``.
@@ -96,6 +97,7 @@ class Game:
     name: str
     maker: Callable[..., Game]
     kwargs: Mapping[str, Any]
+    sight: tuple[str, ...]
     config: Any
     rules: NDArray[np.void]
     num_seats: int

@@ -525,7 +525,6 @@ class BatchRecorder:
 
     def __init__(self, game: Game, num_tables: int, sink: Sink, names: tuple[str, ...]) -> None:
         self.game, self.sink, self.names = game, sink, names
-        self._rows = np.arange(num_tables)
         self._known = np.zeros(num_tables, np.bool_)
         self._length = np.zeros(num_tables, np.int64)  # moves so far
         self._start = np.zeros(num_tables, np.int64)
@@ -543,14 +542,17 @@ class BatchRecorder:
         """The tables were changed from outside."""
         self._known[:] = False
 
-    def add(self, seats: NDArray[np.int64], actions: NDArray[np.int64], states: NDArray[np.void]) -> None:
-        """Every table has made a move; ``seats`` are those that moved, all (T,)."""
+    def add(
+        self, tables: NDArray[np.intp], seats: NDArray[np.int64], actions: NDArray[np.int64], states: NDArray[np.void]
+    ) -> None:
+        """These tables (n,) have made a move; ``seats`` (n,) are those that moved. ``states``: all tables."""
         self._length[~self._known] = 0  # a game whose beginning is unknown is not kept, however long it is
         if self._length.max() == self._moves.shape[1]:
             self._moves = np.concatenate([self._moves, np.zeros_like(self._moves)], axis=1)
-        for k, values in enumerate((seats, actions, states["draws"])):
-            self._moves[self._rows, self._length, k] = values
-        self._length += 1
+        length = self._length[tables]
+        for k, values in enumerate((seats, actions, states["draws"][tables])):
+            self._moves[tables, length, k] = values
+        self._length[tables] += 1
 
     def record(self, table: int, tape: NDArray[np.int8], state: Any, forfeited: bool = False) -> GameRecord:
         """The game at a table so far. Raises RuntimeError where its beginning was not seen."""

@@ -32,6 +32,55 @@ def key(stream: Any, number: int) -> Any:
     return mix(stream + _GAMMA * (np.uint64(number) + np.uint64(1)))
 
 
+_mix_rows = getattr(mix, "py_func", mix)  # the same function on whole arrays; numpy wraps around silently
+_ANSWERS = np.uint64(0xA5A3564E3D1F0B27)  # sets the streams of answers apart from those of deals
+
+
+def answer_keys(seeds: NDArray[np.uint64], numbers: Any) -> NDArray[np.uint64]:
+    """Stream ``numbers`` of each base seed, uint64 (n,), for what is drawn at a table besides its cards."""
+    return np.asarray(_mix_rows((seeds ^ _ANSWERS) + _GAMMA * (np.asarray(numbers).astype(np.uint64) + np.uint64(1))))
+
+
+def uniform(keys: NDArray[np.uint64], columns: int = 1, start: int = 0) -> NDArray[np.float64]:
+    """Numbers of [0, 1), float64 (n, columns): the ``start``-th and following ones of each stream."""
+    steps = np.arange(start + 1, start + 1 + columns, dtype=np.uint64)
+    words = _mix_rows(keys[:, None] + _GAMMA * steps)
+    return np.asarray((words >> np.uint64(11)) * 2.0**-53)
+
+
+class RowGenerator(np.random.Generator):
+    """What a policy draws from when it answers many rows: each row has a stream of its own.
+
+    ``random(n)`` and ``random((n, ...))``, n the number of rows, give row i numbers that depend on ``keys[i]`` and on
+    what was drawn in this call before. So a policy that draws by row answers alike however rows are grouped. Anything
+    else comes from one generator seeded by all keys together: repeatable for the same grouping only.
+    """
+
+    def __init__(self, keys: NDArray[np.uint64], bits: np.random.Philox | None = None) -> None:
+        """``bits``: one to use again, since making one takes longer than most calls draw."""
+        both = np.array([np.bitwise_xor.reduce(keys), len(keys)], np.uint64)
+        bits = np.random.Philox(0) if bits is None else bits
+        nothing = np.zeros(4, np.uint64)
+        bits.state = {
+            "bit_generator": "Philox", "state": {"counter": nothing, "key": both}, "buffer": nothing, "buffer_pos": 4,
+            "has_uint32": 0, "uinteger": 0,
+        }  # fmt: skip
+        super().__init__(bits)
+        self._keys = keys
+        self._drawn = 0
+
+    def random(self, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
+        """As ``numpy.random.Generator.random``."""
+        shape = () if size is None else (int(size),) if isinstance(size, (int, np.integer)) else tuple(size)
+        rows = len(self._keys)
+        if out is not None or np.dtype(dtype) != np.float64 or (shape[:1] != (rows,) and (shape or rows != 1)):
+            return super().random(size, dtype, out)
+        columns = int(np.prod(shape[1:]))
+        numbers = uniform(self._keys, columns, self._drawn)
+        self._drawn += columns
+        return numbers.reshape(shape) if shape else float(numbers[0, 0])
+
+
 @njit()
 def below(states: Any, i: int, n: int) -> int:
     """Uniform integer in 0..n-1, n <= 128, from record i's generator, with a bias below n / 2**57.

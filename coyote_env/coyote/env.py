@@ -137,6 +137,7 @@ def game(*, odds: bool = False, **rules: Any) -> Game:
         name=NAME,
         maker=game,
         kwargs=chosen.as_dict() | {"odds": bool(odds)},
+        sight=("odds",),
         config=chosen,
         rules=engine.pack(chosen, bool(odds), first),
         num_seats=chosen.num_players,

@@ -2,6 +2,16 @@
 
 from coyote_env.policies.checkpoint import CheckpointPolicy
 from coyote_env.policies.policy import Policy, PolicyError
-from coyote_env.policies.registry import GAMES, load_policy, make_game, scripted_names
+from coyote_env.policies.registry import GAMES, Player, load_policy, make_game, resolve, scripted_names
 
-__all__ = ["GAMES", "CheckpointPolicy", "Policy", "PolicyError", "load_policy", "make_game", "scripted_names"]
+__all__ = [
+    "GAMES",
+    "CheckpointPolicy",
+    "Player",
+    "Policy",
+    "PolicyError",
+    "load_policy",
+    "make_game",
+    "resolve",
+    "scripted_names",
+]

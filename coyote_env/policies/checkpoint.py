@@ -80,6 +80,10 @@ class CheckpointPolicy:
     def __repr__(self) -> str:
         return f"CheckpointPolicy({self.name!r})"
 
+    def check_game(self, game: Game) -> None:
+        """Raises ValueError, naming the field and both values, if the policy was made for another game than this."""
+        _check_game(self.manifest, game, str(self.path / MANIFEST_FILE))
+
     def act(
         self,
         observation: npt.NDArray[np.float32],

@@ -7,6 +7,10 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from coyote_env.core.players import PolicyError
+
+__all__ = ["Policy", "PolicyError"]
+
 
 @runtime_checkable
 class Policy(Protocol):
@@ -29,6 +33,3 @@ class Policy(Protocol):
         """One legal action a row, int64[B]."""
         ...
 
-
-class PolicyError(RuntimeError):
-    """A policy gave no legal answer: it failed, or answered nonsense. The message names the policy, row or seat."""

@@ -9,15 +9,20 @@ from __future__ import annotations
 import difflib
 import importlib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from coyote_env.core.players import Answer, answer_of, name_of
 from coyote_env.policies.checkpoint import MANIFEST_FILE, POLICY_FILE, CheckpointPolicy
 from coyote_env.policies.policy import Policy
 
 if TYPE_CHECKING:
     from coyote_env.core.game import Game
+
+
+# What users may give as a player: a name or a folder (see `load_policy`), a policy, or a function that answers like one.
+Player = Policy | Answer | str | os.PathLike[str]
 
 
 class _Modules(NamedTuple):
@@ -77,6 +82,41 @@ def load_policy(
         f"no policy {os.fspath(name_or_path)!r}{hint}: scripted players of {table} are {', '.join(names) or 'none'}; "
         f"and there is no folder of that name (with {POLICY_FILE} and {MANIFEST_FILE})"
     )
+
+
+def resolve(players: Sequence[Player], game: Game, where: str) -> list[Policy | Answer]:
+    """The players with names and folders loaded, each once, all of them for `game`.
+
+    Raises what `load_policy` raises, and ValueError for what is no player and for a policy that was made for another
+    game; it begins with `where` and the place in the list.
+    """
+    loaded: dict[str | os.PathLike[str], Policy] = {}
+    result: list[Policy | Answer] = []
+    for place, player in enumerate(players):
+        if isinstance(player, (str, os.PathLike)):
+            if player not in loaded:
+                loaded[player] = load_policy(player, game)
+            result.append(loaded[player])
+            continue
+        answer_of(player, f"{where}[{place}]")
+        if isinstance(player, CheckpointPolicy):
+            player.check_game(game)
+        own = getattr(player, "game", None)  # scripted players have the game that they were made for
+        facts = (("name", "game"), ("num_seats", "num_seats"), ("num_actions", "num_actions"))
+        for attribute, field in facts if type(own) is type(game) else ():
+            made_for, played = getattr(own, attribute), getattr(game, attribute)
+            if made_for != played:
+                raise ValueError(
+                    f"{where}[{place}]: {name_of(player)!r} was made for {field} = {made_for!r}; the game to be played "
+                    f"has {played!r}"
+                )
+        if type(own) is type(game) and own.layout.hash != game.layout.hash:
+            raise ValueError(
+                f"{where}[{place}]: {name_of(player)!r} was made for layout_hash = {own.layout.hash!r}; the game to be "
+                f"played has {game.layout.hash!r}"
+            )
+        result.append(player)
+    return result
 
 
 def _is_folder(path: str | os.PathLike[str]) -> bool:

@@ -147,6 +147,7 @@ def game(*, fits: bool = False, **rules: Any) -> Game:
         name=NAME,
         maker=game,
         kwargs=chosen.as_dict() | {"fits": fits},
+        sight=("fits",),
         config=chosen,
         rules=engine.pack(chosen, fits, first),
         num_seats=chosen.num_players,
