@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from ..core.compile import int64, njit
 from ..core.game import Game
 from ..policies import Policy
+from ..policies.scripted import Random, checked
 from .engine import (
     AGAIN_NUMBER,
     DRAW,
@@ -528,43 +529,6 @@ def decide_many(
 
 # -------------------------------------------------------------------------------------------------------------
 # Policies
-
-
-def checked(game: Game, name: str, observation: Any, action_mask: Any) -> tuple[NDArray[np.float32], NDArray[np.int8]]:
-    """Observations float32 (B, L) and masks int8 (B, A) of ``game``, contiguous: kernels index with what these say.
-
-    Raises ValueError for another shape, for numbers outside the layout's bounds, for a row without a legal action.
-    """
-    seen = np.ascontiguousarray(observation, np.float32)
-    legal = np.ascontiguousarray(np.asarray(action_mask) != 0, np.int8)
-    if seen.ndim != 2 or seen.shape[1] != game.layout.size:
-        raise ValueError(f"{name}: observation of shape {seen.shape}; needed: (rows, {game.layout.size})")
-    if legal.shape != (len(seen), game.num_actions):
-        raise ValueError(f"{name}: action_mask of shape {legal.shape}; needed: ({len(seen)}, {game.num_actions})")
-    inside = (seen >= game.layout.low) & (seen <= game.layout.high)  # NaN is not
-    if not inside.all():
-        row, place = (int(x) for x in np.argwhere(~inside)[0])
-        raise ValueError(f"{name}: observation[{row}, {place}] is {seen[row, place]}, outside the layout's bounds")
-    if not legal.any(axis=1).all():
-        raise ValueError(f"{name}: row {int(np.argmin(legal.any(axis=1)))} of action_mask has no legal action")
-    return seen, legal
-
-
-class Random:
-    """Uniform over the legal actions. Most of these are numbers, so it announces high and is challenged soon."""
-
-    name = "random"
-
-    def __init__(self, game: Game) -> None:
-        self.game = game
-
-    def act(self, observation: NDArray[np.float32], action_mask: NDArray[np.int8], rng: np.random.Generator) -> Ints:
-        """One legal action a row, int64 (B,)."""
-        _, mask = checked(self.game, self.name, observation, action_mask)
-        legal = np.cumsum(mask, axis=1, dtype=np.int64)
-        pick = (rng.random(len(legal)) * legal[:, -1]).astype(np.int64)
-        actions: Ints = np.argmax(legal > pick[:, None], axis=1)
-        return actions
 
 
 # By live seats. `python -m tests.tune_bots thresholds --seats 2 6` puts the best at 0.220 +- 0.009 for two (0.19 costs

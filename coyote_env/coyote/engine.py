@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from ..core.compile import complete, int64, njit
 from ..core.game import RANDOM, STOP, STOPPED, Game, record_dtype
+from ..core.rewards import forfeit, pay
 from ..core.rng import below, key
 from .rules import MAX_CARDS, MAX_FACES, MAX_SEATS, SPECIALS, VARIANTS, Rules
 
@@ -378,13 +379,6 @@ def count_cards(rules: Any, cards: Any) -> int:
 
 
 @njit(inline=True)
-def pay(states: Any, i: int, rewards: Any, seat: int, amount: float) -> None:
-    """Every reward goes through here, so that returns are the sum of what was paid."""
-    rewards[i, seat] += amount
-    states[i]["returns"][seat] += amount
-
-
-@njit(inline=True)
 def next_pointer(rules: Any, states: Any, i: int, seat: int) -> int:
     """E: the next seat clockwise that has to point, being live and not in the challenge; -1 when all have."""
     s = states[i]
@@ -526,23 +520,6 @@ def end_game(states: Any, i: int) -> None:
     """The cards stay on the table, for all to see, until the next deal."""
     states[i]["over"] = 1
     states[i]["phase"] = OVER
-
-
-@njit()
-def forfeit(rules: Any, states: Any, i: int, rewards: Any) -> None:
-    """H: the seat to move gave an illegal action. Its return becomes -1; the other live seats share what makes the
-    game's sum 0; who is out keeps what it has."""
-    s = states[i]
-    n = int64(rules[0]["num_players"])
-    offender = int64(s["seat"])
-    pay(states, i, rewards, offender, -1.0 - s["returns"][offender])
-    total = 0.0
-    for seat in range(n):
-        total += s["returns"][seat]
-    for seat in range(n):
-        if seat != offender and s["out"][seat] == 0:
-            pay(states, i, rewards, seat, -total / (s["live"] - 1))
-    end_game(states, i)
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -1147,7 +1124,8 @@ def step_many(
         for seat in range(rewards.shape[1]):
             rewards[i, seat] = 0.0
         if masks[i, actions[i]] == 0:
-            forfeit(rules, states, i, rewards)
+            forfeit(states, i, rewards)
+            end_game(states, i)
         else:
             code = step(rules, states, tapes, i, actions[i], rewards, scratch)
             if code < 0:

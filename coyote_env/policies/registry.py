@@ -27,6 +27,7 @@ class _Modules(NamedTuple):
 
 GAMES: dict[str, _Modules] = {
     "coyote_v0": _Modules("coyote_env.coyote_v0", "coyote_env.coyote.bots"),
+    "scout_v0": _Modules("coyote_env.scout_v0", "coyote_env.scout.bots"),
 }
 DEFAULT_GAME = "coyote_v0"
 

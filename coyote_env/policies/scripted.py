@@ -1,0 +1,49 @@
+"""What the scripted players of all games share: the check of what they are given, and the one that needs no more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.game import Game
+
+
+def checked(game: Game, name: str, observation: Any, action_mask: Any) -> tuple[NDArray[np.float32], NDArray[np.int8]]:
+    """Observations float32 (B, L) and masks int8 (B, A) of ``game``, contiguous: kernels index with what these say.
+
+    Raises ValueError for another shape, for numbers outside the layout's bounds, for a row without a legal action.
+    """
+    seen = np.ascontiguousarray(observation, np.float32)
+    legal = np.ascontiguousarray(np.asarray(action_mask) != 0, np.int8)
+    if seen.ndim != 2 or seen.shape[1] != game.layout.size:
+        raise ValueError(f"{name}: observation of shape {seen.shape}; needed: (rows, {game.layout.size})")
+    if legal.shape != (len(seen), game.num_actions):
+        raise ValueError(f"{name}: action_mask of shape {legal.shape}; needed: ({len(seen)}, {game.num_actions})")
+    inside = (seen >= game.layout.low) & (seen <= game.layout.high)  # NaN is not
+    if not inside.all():
+        row, place = (int(x) for x in np.argwhere(~inside)[0])
+        raise ValueError(f"{name}: observation[{row}, {place}] is {seen[row, place]}, outside the layout's bounds")
+    if not legal.any(axis=1).all():
+        raise ValueError(f"{name}: row {int(np.argmin(legal.any(axis=1)))} of action_mask has no legal action")
+    return seen, legal
+
+
+class Random:
+    """Uniform over the legal actions."""
+
+    name = "random"
+
+    def __init__(self, game: Game) -> None:
+        self.game = game
+
+    def act(
+        self, observation: NDArray[np.float32], action_mask: NDArray[np.int8], rng: np.random.Generator
+    ) -> NDArray[np.int64]:
+        """One legal action a row, int64 (B,)."""
+        _, mask = checked(self.game, self.name, observation, action_mask)
+        legal = np.cumsum(mask, axis=1, dtype=np.int64)
+        pick = (rng.random(len(legal)) * legal[:, -1]).astype(np.int64)
+        actions: NDArray[np.int64] = np.argmax(legal > pick[:, None], axis=1)
+        return actions

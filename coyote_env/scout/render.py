@@ -1,0 +1,168 @@
+"""SCOUT for people: the table as plain text, and as a picture.
+
+Both show what one seat may see (``viewer``), or every card (None).
+"""
+
+from __future__ import annotations
+
+import textwrap
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.game import Game
+from . import engine
+from .rules import HIGHER, LOWER
+
+WIDTH = 100  # columns of the text
+
+
+def _named(seat: int) -> str:
+    return f"player_{seat}"
+
+
+class _View:
+    """What ``viewer`` may see of a table."""
+
+    def __init__(self, game: Game, states: NDArray[np.void], viewer: int | None) -> None:
+        self.game, self.viewer = game, viewer
+        self.s = s = states[0]
+        self.n = game.num_seats
+        self.over = bool(s["over"])
+        self.seat = int(s["seat"])
+        self.phase = engine.PHASES[s["phase"]]
+        self.active = self._pairs(s["active"][: s["active_len"]])
+        mask = np.zeros((1, game.num_actions), np.int8)
+        game.legal_mask(game.rules, states, mask)
+        self.legal = [game.action_names[a] for a in np.flatnonzero(mask[0])]
+
+    @staticmethod
+    def _pairs(cards: NDArray[np.uint8]) -> list[tuple[int, int]]:
+        return [(card >> 4, card & 15) for card in cards.tolist()]
+
+    def sees(self, seat: int) -> bool:
+        """Whether the viewer sees that hand."""
+        return self.viewer is None or self.viewer == seat
+
+    def hand(self, seat: int) -> list[tuple[int, int]]:
+        """(upper, lower) of the cards of a hand from left to right."""
+        return self._pairs(self.s["hand"][seat, : self.s["hand_len"][seat]])
+
+    def shows(self) -> list[tuple[int, int]]:
+        """(start, length) of the legal Shows of the seat to move."""
+        names = [name.split("_") for name in self.legal if name.startswith("show_")]
+        return [(int(start), int(length)) for _, start, length in names]
+
+    def known(self, seat: int) -> list[str]:
+        """The cards that everybody knows a seat to hold, having scouted them: "3/7", whichever way up."""
+        taken = self._pairs(self.s["inserting"].reshape(1))[0] if self.seat == seat else (0, 0)
+        return [
+            f"{LOWER[card]}/{HIGHER[card]}"
+            for card in np.flatnonzero(self.s["place"] == engine.HELD + seat)
+            if {int(LOWER[card]), int(HIGHER[card])} != set(taken)
+        ]
+
+    def sentence(self) -> str:
+        """What the seat to move has to decide."""
+        s, who = self.s, _named(self.seat)
+        if self.phase == "orient":
+            return f"{who} keeps its hand or flips it"
+        if s["inserting"]:
+            upper, lower = self._pairs(s["inserting"].reshape(1))[0]
+            either = f"the card {min(upper, lower)}/{max(upper, lower)}"
+            card = f"{upper} over {lower}" if self.sees(self.seat) else either
+            return f"{who} inserts {card}" + (", to show then" if self.phase == "show_insert" else "")
+        if self.phase == "show":
+            return f"{who} must show, having scouted"
+        return f"{who}'s turn"
+
+
+def _rows(cards: list[tuple[int, int]], marked: set[int] | None = None) -> list[str]:
+    """A hand or a Show as rows of numbers, upper ones above lower ones; ``marked``: places in a legal Show."""
+    if not cards:
+        return ["  (no cards)"]
+    rows = [("upper", [str(upper) for upper, _ in cards]), ("lower", [str(lower) for _, lower in cards])]
+    if marked is not None:
+        places = range(len(cards))
+        marks = ["*" if place in marked else "" for place in places]
+        rows = [("place", [str(place) for place in places]), *rows, ("shows", marks)]
+    return [f"  {label}  {' '.join(f'{cell:>2}' for cell in cells)}".rstrip() for label, cells in rows]
+
+
+def _options(view: _View) -> list[str]:
+    """What the seat to move may do, a line for each kind of action."""
+    hand = view.hand(view.seat)
+    groups: dict[str, list[str]] = {}
+    for start, length in view.shows():
+        numbers = " ".join(str(upper) for upper, _ in hand[start : start + length])
+        groups.setdefault("show", []).append(f"{numbers} (show_{start}_{length})")
+    for name in view.legal:
+        if name.startswith("insert_"):
+            groups.setdefault("insert at", []).append(name.removeprefix("insert_"))
+        elif not name.startswith("show_"):
+            groups.setdefault("choose", []).append(name)
+    lines = []
+    for label, words in groups.items():
+        lines += textwrap.wrap(
+            ", ".join(words), WIDTH, initial_indent=f"{label:<13}", subsequent_indent=" " * 13,
+            break_on_hyphens=False, break_long_words=False,
+        )  # fmt: skip
+    return lines
+
+
+def text(game: Game, states: NDArray[np.void], viewer: int | None) -> str:
+    """The table for people to read, as ``viewer`` sees it (None: every card).
+
+    Plain text without colour codes, no line break at the end. ``states``: one record, shape (1,).
+    """
+    view = _View(game, states, viewer)
+    s, n = view.s, view.n
+    right = "every card shown" if viewer is None else f"as {_named(viewer)} sees it"
+    left = f"SCOUT, {n} seats, round {s['round']} of {game.config.rounds}"
+    if view.over:
+        left = f"SCOUT, {n} seats, over after round {s['round']}"
+    lines = [f"{left:<{WIDTH - len(right)}}{right}", ""]
+
+    two = n == 2
+    tokens, scout_show = ("tokens left", "") if two else ("tokens", "scout & show")
+    rows = [["", "seat", "cards", "captured", tokens, scout_show, "points", ""]]
+    for seat in range(n):
+        marks = ["you"] if seat == viewer else []
+        if seat == s["owner"] and not view.over:
+            marks.append("owns the Show" if s["active_len"] else "made the last Show")
+        known = view.known(seat)
+        if known and not view.sees(seat):
+            marks.append("holds " + ", ".join(known))
+        if view.over:
+            marks.append(f"return {float(s['returns'][seat]):+.3g}")
+        left_to_use = "" if two else "yes" if s["scout_show"][seat] else "used"
+        cells = (s["hand_len"][seat], s["captured"][seat], s["tokens"][seat], left_to_use, s["points"][seat])
+        mover = "->" if seat == view.seat and not view.over else ""
+        rows.append([mover, _named(seat), *map(str, cells), "; ".join(marks)])
+    widths = [max(len(row[column]) for row in rows) for column in range(8)]
+    lines += [("  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True))).rstrip() for row in rows]
+
+    if not view.over:
+        lines += ["", "active Show" if view.active else "active Show: none"]
+        lines += _rows(view.active) if view.active else []
+        for seat in range(n):
+            if not view.sees(seat):
+                continue
+            covered = None
+            if seat == view.seat and view.phase in ("turn", "show"):
+                covered = {start + k for start, length in view.shows() for k in range(length)}
+            lines += ["", f"hand of {_named(seat)}", *_rows(view.hand(seat), covered)]
+        turns = int(game.config.stall_limit) - int(s["stall"])
+        lines += ["", f"to move      {view.sentence()}; {turns} turns left without a capture"]
+        if view.sees(view.seat):
+            lines += _options(view)
+    else:
+        most = s["returns"][:n].max()
+        best = [_named(seat) for seat in range(n) if s["returns"][seat] > most - 1e-9]
+        lines += ["", f"the end      {' and '.join(best)} won"]
+    return "\n".join(lines)
+
+
+def image(game: Game, states: NDArray[np.void], viewer: int | None) -> NDArray[np.uint8]:
+    """The table as a picture, uint8 (H, W, 3)."""
+    raise NotImplementedError
