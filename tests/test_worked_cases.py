@@ -17,6 +17,7 @@ import pytest
 from coyote_env import coyote_v0
 from tests.reference import coyote as reference
 from tests.reference import scout as scout_reference
+from tests.scout_tables import EngineTable
 
 CASES = Path(__file__).parent / "cases"
 COUNTS = json.loads((CASES / "coyote-counts.json").read_text())
@@ -135,3 +136,21 @@ def test_game_of_scout_on_the_reference(name: str) -> None:
     assert game.round_points == case["round_points"]
     assert game.points == case["points"]
     assert sum(game.returns) == 0
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("name", SCOUT_GAMES)
+def test_game_of_scout_on_the_engine(name: str) -> None:
+    case = SCOUT_GAMES[name]
+    table = EngineTable(case["kwargs"], case["options"]["hands"], case["options"]["first"])
+    points = [table.points]
+    for number, step in enumerate(case["steps"]):
+        assert not table.over
+        assert (number, table.seat, sorted(table.legal())) == (number, step["seat"], step["legal"])
+        table.play(step["action"])
+        if table.points != points[-1]:
+            points.append(table.points)
+    assert table.over
+    assert points[-1] == case["points"]
+    played = [[new - old for new, old in zip(*pair, strict=True)] for pair in zip(points[1:], points, strict=False)]
+    assert played == case["round_points"]
