@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from coyote_env import coyote_v0
+from coyote_env.core.canvas import SIZE
 from coyote_env.coyote import engine, render
 from tests.aec import CONFIGURATIONS, play
 from tests.make_docs import ROOT
@@ -490,7 +491,7 @@ def test_the_picture_has_one_shape_and_is_drawn_anew(kwargs):
     first = env.render()
     for _ in play(env, np.random.default_rng(2), 6):
         picture = env.render()
-        assert (picture.shape, picture.dtype) == ((render.SIZE[1], render.SIZE[0], 3), np.uint8)
+        assert (picture.shape, picture.dtype) == ((SIZE[1], SIZE[0], 3), np.uint8)
         assert (picture != first).any()
         assert picture.flags.writeable
     np.testing.assert_array_equal(env.render(), env.render())

@@ -6,9 +6,6 @@ its own observation, so that a rendering can tell nothing that an observation do
 
 from __future__ import annotations
 
-import contextlib
-import importlib
-import io
 import itertools
 import math
 import textwrap
@@ -18,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.canvas import DIM, FELT, GOLD, INK, PALE, PAPER, SIZE, Canvas
 from ..core.game import Game
 from . import engine
 from .rules import VARIANTS
@@ -354,89 +352,19 @@ def text(game: Game, states: NDArray[np.void], viewer: int | None) -> str:
 # ---------------------------------------------------------------------------------------------------------------
 # Picture
 
-SIZE = (1000, 790)  # width and height of the picture
-_SCALE = 2  # drawn this much larger and shrunk: edges are smooth on any version of pygame
-
-_FLOOR, _RIM, _FELT, _INK = (34, 30, 38), (94, 62, 40), (52, 96, 78), (24, 24, 28)
-_PAPER, _PALE, _GOLD, _DIM = (250, 246, 236), (214, 224, 216), (244, 196, 84), (150, 170, 158)
 # Cards by what is printed on them, in the colours of the 2011 box.
 _GREEN, _RED, _BLUE, _SAND, _BACK = (58, 140, 72), (190, 58, 50), (48, 98, 168), (150, 134, 104), (112, 78, 128)
 
 
-def _pygame() -> Any:
-    """pygame, for drawing on surfaces in memory: no display is opened, nothing of SDL is configured."""
-    try:
-        with contextlib.redirect_stdout(io.StringIO()):  # it greets on import
-            pygame = importlib.import_module("pygame")
-            importlib.import_module("pygame.font")
-    except ImportError as error:
-        raise ImportError(
-            'render_mode="rgb_array" draws with pygame, which is not installed: pip install "coyote-env[render]"'
-        ) from error
-    return pygame
-
-
-class _Canvas:
-    """A surface in memory, in units of the finished picture."""
-
-    def __init__(self) -> None:
-        self.pygame = _pygame()
-        self.pygame.font.init()
-        self.surface = self.pygame.Surface((SIZE[0] * _SCALE, SIZE[1] * _SCALE))
-        self.fonts: dict[int, Any] = {}
-
-    def font(self, size: int) -> Any:
-        if size not in self.fonts:
-            self.fonts[size] = self.pygame.font.Font(None, size * _SCALE)
-        return self.fonts[size]
-
-    def width(self, words: str, size: int) -> float:
-        return float(self.font(size).size(words)[0] / _SCALE)
-
-    def ellipse(self, color: tuple[int, ...], center: tuple[float, float], radii: tuple[float, float]) -> None:
-        (x, y), (a, b) = center, radii
-        box = [round(v * _SCALE) for v in (x - a, y - b, 2 * a, 2 * b)]
-        self.pygame.draw.ellipse(self.surface, color, box)
-
-    def box(
-        self, color: tuple[int, ...], center: tuple[float, float], size: tuple[float, float], round_by: float = 8
-    ) -> None:
-        (x, y), (w, h) = center, size
-        rect = self.pygame.Rect(*[round(v * _SCALE) for v in (x - w / 2, y - h / 2, w, h)])
-        self.pygame.draw.rect(self.surface, color, rect, border_radius=round(round_by * _SCALE))
-
-    def polygon(self, color: tuple[int, ...], points: Iterable[tuple[float, float]]) -> None:
-        self.pygame.draw.polygon(self.surface, color, [(x * _SCALE, y * _SCALE) for x, y in points])
-
-    def line(self, color: tuple[int, ...], a: tuple[float, float], b: tuple[float, float], width: float) -> None:
-        ends = [tuple(v * _SCALE for v in point) for point in (a, b)]
-        self.pygame.draw.line(self.surface, color, *ends, round(width * _SCALE))
-
-    def write(
-        self, words: str, at: tuple[float, float], size: int, color: tuple[int, ...] = _PAPER, align: str = "center"
-    ) -> None:
-        while size > 8 and self.width(words, size) > SIZE[0] - 36:
-            size -= 1
-        image = self.font(size).render(words, True, color)
-        anchor = {"center": "center", "left": "midleft", "right": "midright"}[align]
-        self.surface.blit(image, image.get_rect(**{anchor: [round(v * _SCALE) for v in at]}))
-
-    def pixels(self) -> NDArray[np.uint8]:
-        """uint8 (H, W, 3)."""
-        small = self.pygame.transform.smoothscale(self.surface, SIZE)
-        flat = np.frombuffer(self.pygame.image.tobytes(small, "RGB"), np.uint8)
-        return flat.reshape(SIZE[1], SIZE[0], 3).copy()
-
-
-def _card(canvas: _Canvas, at: tuple[float, float], face: str, width: float, face_up: bool = True) -> None:
+def _card(canvas: Canvas, at: tuple[float, float], face: str, width: float, face_up: bool = True) -> None:
     height = width * 1.4
     x, y = at
-    canvas.box(_INK, (x + 1.5, y + 2), (width, height))
-    canvas.box(_PAPER, at, (width, height))
+    canvas.box(INK, (x + 1.5, y + 2), (width, height))
+    canvas.box(PAPER, at, (width, height))
     if not face_up:
         canvas.box(_BACK, at, (width - 7, height - 7), 6)
         if face:
-            canvas.write(face, at, round(width * 0.66), _PAPER)
+            canvas.write(face, at, round(width * 0.66), PAPER)
         return
     try:
         number = int(face)
@@ -448,7 +376,7 @@ def _card(canvas: _Canvas, at: tuple[float, float], face: str, width: float, fac
     canvas.write(face, at, size)
 
 
-def _feather(canvas: _Canvas, at: tuple[float, float], left: bool) -> None:
+def _feather(canvas: Canvas, at: tuple[float, float], left: bool) -> None:
     """One life: a feather, or a grey one where it is lost."""
     x, y = at
     quill, vane = ((236, 230, 214), (226, 148, 62)) if left else ((112, 140, 126), (82, 116, 102))
@@ -457,12 +385,12 @@ def _feather(canvas: _Canvas, at: tuple[float, float], left: bool) -> None:
     canvas.line(quill, (x, y - 8), (x, y + 13), 1.5)
 
 
-def _peek_card(canvas: _Canvas, at: tuple[float, float], left: bool, face_up: bool) -> None:
+def _peek_card(canvas: Canvas, at: tuple[float, float], left: bool, face_up: bool) -> None:
     """One life of the editions with Peek cards: a card with an eye, its back where it is closed, grey where lost."""
-    canvas.box((82, 116, 102) if not left else _PAPER, at, (14, 20), 3)
+    canvas.box((82, 116, 102) if not left else PAPER, at, (14, 20), 3)
     if left and face_up:
         canvas.ellipse(_BLUE, at, (5, 3.5))
-        canvas.ellipse(_PAPER, at, (1.6, 1.6))
+        canvas.ellipse(PAPER, at, (1.6, 1.6))
     elif left:
         canvas.box(_BACK, at, (11, 17), 2)
 
@@ -474,18 +402,8 @@ def image(game: Game, states: NDArray[np.void], viewer: int | None) -> NDArray[n
     """
     view = _View(game, states, viewer)
     s, n = view.s, view.n
-    canvas = _Canvas()
-    canvas.surface.fill(_FLOOR)
-    center = (SIZE[0] / 2, 352.0)
-    canvas.ellipse(_INK, (center[0], center[1] + 6), (452, 292))
-    canvas.ellipse(_RIM, center, (450, 290))
-    canvas.ellipse(_FELT, center, (432, 272))
-
-    # Seats: the viewer's at the bottom, then clockwise as on a table seen from above.
-    places = []
-    for seat in range(n):
-        angle = math.pi / 2 + 2 * math.pi * (seat - (viewer or 0)) / n
-        places.append((center[0] + 362 * math.cos(angle), center[1] - 14 + 220 * math.sin(angle)))
+    canvas = Canvas()
+    center, places = canvas.table(n, viewer)
     width = 52 if n <= 6 else 42
     for seat, (x, y) in enumerate(places):
         _seat(canvas, view, seat, (x, y), width)
@@ -493,21 +411,21 @@ def image(game: Game, states: NDArray[np.void], viewer: int | None) -> NDArray[n
     # The middle: what stands, and the pile.
     x, y = center
     if view.over:
-        canvas.write("game over", (x, y - 62), 30, _GOLD)
+        canvas.write("game over", (x, y - 62), 30, GOLD)
         canvas.write(view.ending(), (x, y - 30), 26)
     elif view.bid or s["refused"]:
         number, who = (view.bid, view.announcer) if not s["refused"] else (int(s["refused"]), view.seat)
-        canvas.write(str(number), (x, y - 62), 96, _DIM if s["refused"] else _PAPER)
+        canvas.write(str(number), (x, y - 62), 96, DIM if s["refused"] else PAPER)
         if s["refused"]:
             canvas.line(_RED, (x - 60, y - 48), (x + 60, y - 82), 5)
         said = ("refused, of " if s["refused"] else "by ") + _named(who)
         challenger = f", challenged by {_named(s['challenger'])}" if s["challenger"] >= 0 else ""
-        canvas.write(said + challenger, (x, y - 20), 24, _PALE)
+        canvas.write(said + challenger, (x, y - 20), 24, PALE)
         if s["double"]:
             canvas.box(_RED, (x + 110, y - 62), (84, 28))
             canvas.write("double", (x + 110, y - 62), 24)
     else:
-        canvas.write(f"{_named(view.seat)} opens", (x, y - 50), 30, _PALE)
+        canvas.write(f"{_named(view.seat)} opens", (x, y - 50), 30, PALE)
     if not view.over:
         _arrow(canvas, (x - 128, y - 62), int(s["direction"]))
     # Piles with their sizes, then what lies face down: as a card where the viewer knows it.
@@ -523,36 +441,36 @@ def image(game: Game, states: NDArray[np.void], viewer: int | None) -> NDArray[n
     for k, (name, face, face_up) in enumerate(lying):
         at = x + (k - (len(lying) - 1) / 2) * step
         _card(canvas, (at, y + 46), face, 46, face_up)
-        canvas.write(name, (at, y + 92), 20, _DIM)
+        canvas.write(name, (at, y + 92), 20, DIM)
     if view.over and drawn:
         left = x - 26 * (len(drawn) - 1)
         for k, face in enumerate(drawn):
             _card(canvas, (left + 52 * k, y - 114), face, 46)
-        canvas.write("drawn by ?", (left - 70, y - 114), 20, _DIM)
+        canvas.write("drawn by ?", (left - 70, y - 114), 20, DIM)
     challenge = view.challenge()
     due = challenge[1] if challenge else view.demand() or "; ".join(view.declared())
     for k, line in enumerate(textwrap.wrap(due, 44 if n <= 6 else 36)):
-        canvas.write(line, (x, y + 122 + 20 * k), 21, _GOLD)
+        canvas.write(line, (x, y + 122 + 20 * k), 21, GOLD)
 
     # Above and below: the round in order, what is left, the last reveal.
     title = f"COYOTE {game.config.edition}   round {s['round']}   "
     title += "every card shown" if viewer is None else f"as {_named(viewer)} sees it"
-    canvas.write(title, (18, 22), 24, _PALE, "left")
+    canvas.write(title, (18, 22), 24, PALE, "left")
     if game.config.variants and not view.over:
         left_over = ", ".join(view.unused()) or "none"
-        canvas.write(f"unused: {left_over}", (SIZE[0] - 18, 22), 22, _DIM, "right")
+        canvas.write(f"unused: {left_over}", (SIZE[0] - 18, 22), 22, DIM, "right")
     _strip(canvas, view)
     pointing = view.pointing()
     if pointing and s["challenger"] < 0:
         pointed = ", ".join(f"{seat} at {whom}{end}" for seat, (whom, end) in pointing.items())
-        canvas.write(f"Last pointing: {pointed}", (18, 48), 20, _DIM, "left")
-    canvas.write(f"Discards: {_faces(game, s['discard'])}".replace(_GLUE, " "), (18, SIZE[1] - 46), 22, _DIM, "left")
+        canvas.write(f"Last pointing: {pointed}", (18, 48), 20, DIM, "left")
+    canvas.write(f"Discards: {_faces(game, s['discard'])}".replace(_GLUE, " "), (18, SIZE[1] - 46), 22, DIM, "left")
     reveal = view.reveal()
-    canvas.write(f"Last reveal: {reveal}" if reveal else "No reveal yet", (18, SIZE[1] - 20), 24, _PALE, "left")
+    canvas.write(f"Last reveal: {reveal}" if reveal else "No reveal yet", (18, SIZE[1] - 20), 24, PALE, "left")
     return canvas.pixels()
 
 
-def _seat(canvas: _Canvas, view: _View, seat: int, at: tuple[float, float], width: float) -> None:
+def _seat(canvas: Canvas, view: _View, seat: int, at: tuple[float, float], width: float) -> None:
     """Name, cards, lives and number of one seat."""
     s = view.s
     x, y = at
@@ -560,18 +478,18 @@ def _seat(canvas: _Canvas, view: _View, seat: int, at: tuple[float, float], widt
     moves = seat == view.seat and not view.over
     faces = view.worn(seat)
     if moves:
-        canvas.box(_GOLD, (x, y + 8), (140, 146), 16)
-        canvas.box(_FELT, (x, y + 8), (134, 140), 14)
+        canvas.box(GOLD, (x, y + 8), (140, 146), 16)
+        canvas.box(FELT, (x, y + 8), (134, 140), 14)
     for k, face in enumerate(faces):
         place = (x + (k - (len(faces) - 1) / 2) * (width + 6), y - 12)
         hidden = face.startswith("hidden")
         told = face.removeprefix("hidden").removeprefix(", must be ")
         _card(canvas, place, told if hidden else face, width, face_up=not hidden)
     if not faces:
-        canvas.write("out" if out else "", (x, y - 12), 30, _DIM)
+        canvas.write("out" if out else "", (x, y - 12), 30, DIM)
     me = " (you)" if seat == view.viewer else ""
-    canvas.box(_INK, (x, y + 44), (120, 22), 11)
-    canvas.write(_named(seat) + me, (x, y + 44), 21, _DIM if out else _GOLD if moves else _PAPER)
+    canvas.box(INK, (x, y + 44), (120, 22), 11)
+    canvas.write(_named(seat) + me, (x, y + 44), 21, DIM if out else GOLD if moves else PAPER)
     lives = view.game.config.lives
     for k in range(lives):
         step = min(18.0, 112 / lives)
@@ -589,33 +507,33 @@ def _seat(canvas: _Canvas, view: _View, seat: int, at: tuple[float, float], widt
     if challenged and seat in pointing:
         notes.append("points at {}{}".format(*pointing[seat]))
     if notes:
-        canvas.write(", ".join(notes), (x, y + 86), 19, _GOLD)
+        canvas.write(", ".join(notes), (x, y + 86), 19, GOLD)
     number = int(s["last_bid"][seat])
     if number:
         stands = seat == view.announcer and not view.revealed
         bubble = (x + (width / 2 + 4) * max(1, len(faces)) + 16, y - 40)
         if x > SIZE[0] / 2 + 10:
             bubble = (2 * x - bubble[0], bubble[1])
-        canvas.box(_PAPER if stands else _PALE, bubble, (24 + 11 * len(str(number)), 28), 14)
-        canvas.write(str(number), bubble, 26, _INK)
+        canvas.box(PAPER if stands else PALE, bubble, (24 + 11 * len(str(number)), 28), 14)
+        canvas.write(str(number), bubble, 26, INK)
 
 
-def _arrow(canvas: _Canvas, at: tuple[float, float], direction: int) -> None:
+def _arrow(canvas: Canvas, at: tuple[float, float], direction: int) -> None:
     """A round arrow the way play goes (clockwise is to the right at the top)."""
     x, y = at
     points = [(x + 22 * math.cos(a), y + 22 * math.sin(a)) for a in np.linspace(math.pi, 2 * math.pi, 24)]
     for a, b in itertools.pairwise(points):
-        canvas.line(_DIM, a, b, 5)
+        canvas.line(DIM, a, b, 5)
     tip = x + 22 * direction
-    canvas.polygon(_DIM, [(tip - 11, y - 2), (tip + 11, y - 2), (tip, y + 14)])
+    canvas.polygon(DIM, [(tip - 11, y - 2), (tip + 11, y - 2), (tip, y + 14)])
 
 
-def _strip(canvas: _Canvas, view: _View) -> None:
+def _strip(canvas: Canvas, view: _View) -> None:
     """The round's announcements, oldest first, as chips that fill two lines at most."""
     made = view.announcements()
     x, y = 18.0, SIZE[1] - 108.0
     if int(view.s["history_len"]) > len(made):
-        canvas.write("...", (x, y), 24, _DIM, "left")
+        canvas.write("...", (x, y), 24, DIM, "left")
         x += 28
     for seat, how, number in made:
         words = f"{seat}: {number}" + ("" if how == "raise" else f" {how}")
@@ -623,5 +541,5 @@ def _strip(canvas: _Canvas, view: _View) -> None:
         if x + wide > SIZE[0] - 12:
             x, y = 18.0, y + 30
         canvas.box((70, 66, 78), (x + wide / 2, y), (wide, 25), 10)
-        canvas.write(words, (x + wide / 2, y), 22, _PAPER)
+        canvas.write(words, (x + wide / 2, y), 22, PAPER)
         x += wide + 7

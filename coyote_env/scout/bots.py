@@ -249,12 +249,12 @@ def show_worth(
 ) -> float:  # fmt: skip
     """What it is worth to show these cards of ``hand`` when ``shown`` cards are captured by it."""
     n = sizes.shape[1]
-    ahead: float = points[i, 0] + shown
+    ahead = float(points[i, 0] + shown)
     others = 0.0  # mean points of the others
     cards = 0.0  # mean cards left in their hands
     for k in range(1, n):
-        others += points[i, k] / (n - 1)
-        cards += sizes[i, k] / (n - 1)
+        others += float(points[i, k] / (n - 1))
+        cards += float(sizes[i, k] / (n - 1))
     if length == held:  # the round is over, and they pay for their hands
         return ahead - others + cards
     drop(hand, held, start, length, after)
@@ -262,8 +262,8 @@ def show_worth(
     fewest = int64(99)
     for k in range(1, n):
         fewest = min(fewest, sizes[i, k])
-    worth = hand_worth(after, left, par, best) - par[P_EARLY] * left / fewest
-    return ahead - others + par[P_CARD] * cards + worth + par[P_HOLD] * (length - 1)
+    worth = float(par[P_HOLD] * (length - 1) - par[P_EARLY] * left / fewest + par[P_CARD] * cards)
+    return ahead - others + worth + hand_worth(after, left, par, best)
 
 
 @njit()
@@ -383,8 +383,8 @@ class Planner:
 
     name = "planner"
     parameters: Mapping[str, float] = {
-        "single": -0.9, "single_number": 0.03, "pair": -0.8, "three": -0.3, "four": 0.3, "more": 0.5,
-        "equal": 0.2, "number": 0.03, "card": 0.7, "token": 0.4, "spare": 0.8, "hold": 0.3, "early": 0.5,
+        "single": -1.11, "single_number": -0.02, "pair": -1.47, "three": -0.21, "four": 0.27, "more": 0.61,
+        "equal": 0.22, "number": 0.05, "card": 0.77, "token": 0.49, "spare": 0.75, "hold": 0.14, "early": 0.52,
     }  # fmt: skip
 
     def __init__(self, game: Game, parameters: Mapping[str, float] | None = None) -> None:

@@ -52,6 +52,7 @@ RULES = record_dtype(
         ("deal", "u1"),  # cards a seat is dealt
         ("max_hand", "u1"),
         ("max_show", "u1"),
+        ("fits", "u1"),  # 1 = the observation ends with the sections about what fits together
         # First action ids; -1 = no id. `keep` is 0 and `flip` 1.
         ("show", "i2", (MAX_SHOW + 2,)),  # by length: of the Show that begins with the leftmost card; the next end last
         ("scout", "i2"),
@@ -97,7 +98,7 @@ STATE = record_dtype(
 )
 
 
-def pack(rules: Rules, first_ids: dict[str, int]) -> NDArray[np.void]:
+def pack(rules: Rules, fits: bool, first_ids: dict[str, int]) -> NDArray[np.void]:
     """The rules as one read-only record, shape (1,). ``first_ids``: first id of `scout`, `scout_show` (if there is
     one), `insert`, and of the Shows of each length as `show_1`, ...; the end of the last is that of `scout`."""
     record = np.zeros(1, RULES)
@@ -106,7 +107,7 @@ def pack(rules: Rules, first_ids: dict[str, int]) -> NDArray[np.void]:
     row["rulebook"] = rules.exemption == "rulebook"
     row["reward"] = REWARDS.index(rules.reward)
     row["deck_size"], row["deal"] = rules.deck_size, rules.deal
-    row["max_hand"], row["max_show"] = rules.max_hand, rules.max_show
+    row["max_hand"], row["max_show"], row["fits"] = rules.max_hand, rules.max_show, fits
     row["show"] = first_ids["scout"]
     for length in range(1, rules.max_show + 1):
         row["show"][length] = first_ids[f"show_{length}"]
@@ -678,7 +679,75 @@ def observe(rules: Any, states: Any, i: int, viewer: int, all_seen: bool, observ
         seat = wrap(viewer + k, n)
         for p in range(s["hand_len"][seat]):
             out[at + number_of(int64(s["hand"][seat, p])) * width + k] = 1.0
-    return at + int64(r["deck_size"]) * width
+    at += int64(r["deck_size"]) * width
+    if r["fits"]:
+        at = observe_fits(states, i, viewer, out, at, scratch)
+    return at
+
+
+@njit(inline=True)
+def parts_of(cards: Any, held: int, parts: Any) -> int:
+    """The fewest neighbouring Shows that a row of cards can be parted into. To work in: ``parts``, a place more than
+    there are cards. Taking the longest Show that ends at each card is best, since fewer cards never need more Shows."""
+    before = int64(-9)
+    equal = rise = fall = int64(0)
+    parts[0] = 0
+    for p in range(held):
+        number = int64(cards[p]) >> 4
+        equal = equal + 1 if number == before else int64(1)
+        rise = rise + 1 if number == before + 1 else int64(1)
+        fall = fall + 1 if number == before - 1 else int64(1)
+        parts[p + 1] = parts[p + 1 - max(equal, rise, fall)] + 1
+        before = number
+    return int64(parts[held])
+
+
+@njit()
+def observe_fits(states: Any, i: int, viewer: int, out: Any, at: int, scratch: Any) -> int:
+    """The sections of ``fits``: what follows from the own hand by the rules, which a network would have to learn."""
+    s = states[i]
+    held, shown = int64(s["hand_len"][viewer]), int64(s["active_len"])
+    cards, parts = scratch[6], scratch[7]
+    best = lengths_from(states, i, viewer, scratch[0], scratch[1], scratch[2])
+    stands = active_strength(states, i, int64(0), shown)
+    for k in range(2):
+        show = stands if k else best
+        out[at + 3 * k] = (show >> 5) * 0.1
+        out[at + 3 * k + 1] = (show >> 4) & 1
+        out[at + 3 * k + 2] = (show & 15) * 0.1
+    at += 6
+    for p in range(held):
+        cards[p] = s["hand"][viewer, p]
+    out[at] = parts_of(cards, held, parts) * 0.1
+    if s["phase"] == ORIENT:
+        for p in range(held):
+            cards[p] = turn(int64(s["hand"][viewer, p]))
+        out[at + 1] = parts_of(cards, held, parts) * 0.1
+    at += 2
+    scout_at = at + 2 * (DETAIL + 1)
+    own = s["seat"] == viewer and s["over"] == 0
+    if own and s["inserting"]:
+        lengths_to(states, i, viewer, scratch[3], scratch[4], scratch[5])
+        value = int64(s["inserting"]) >> 4
+        for p in range(min(held, DETAIL) + 1):
+            out[at + 2 * p] = (joined(states, i, viewer, p, value, scratch) >> 5) * 0.1
+            for k in range(held + 1):
+                cards[k] = s["hand"][viewer, k] if k < p else s["inserting"] if k == p else s["hand"][viewer, k - 1]
+            out[at + 2 * p + 1] = parts_of(cards, held + 1, parts) * 0.1
+    elif own and s["phase"] == TURN and shown > 0:
+        lengths_to(states, i, viewer, scratch[3], scratch[4], scratch[5])
+        for choice in range(2 if shown == 1 else 4):
+            card = int64(s["active"][shown - 1 if choice >= 2 else 0])
+            card = turn(card) if choice & 1 else card
+            longest, fewest = int64(0), int64(NUM_CARDS)
+            for p in range(held + 1):
+                longest = max(longest, joined(states, i, viewer, p, card >> 4, scratch) >> 5)
+                for k in range(held + 1):
+                    cards[k] = s["hand"][viewer, k] if k < p else card if k == p else s["hand"][viewer, k - 1]
+                fewest = min(fewest, parts_of(cards, held + 1, parts))
+            out[scout_at + 2 * choice] = longest * 0.1
+            out[scout_at + 2 * choice + 1] = fewest * 0.1
+    return scout_at + 8
 
 
 @njit()

@@ -20,7 +20,7 @@ NAME = "scout_v0"
 OUTCOMES = tuple(f"{a}/{b}" for low, high in zip(LOWER, HIGHER, strict=True) for a, b in ((low, high), (high, low)))
 
 
-def layout_of(rules: Rules) -> Layout:
+def layout_of(rules: Rules, fits: bool) -> Layout:
     """The sections in the order in which ``engine.observe`` writes them."""
     n, hand, show = rules.num_players, rules.max_hand, rules.max_show
     low, high = rules.points_bounds
@@ -48,22 +48,34 @@ def layout_of(rules: Rules) -> Layout:
     ]
     if not two:
         sections.append(Section("scout_show", (n,), 0, 1, "1 for seats that still have their scout and show"))
-    return Layout(
-        [
-            *sections,
-            Section("first", (n,), 0, 1, "1 for the seat that began the round"),
-            Section("round", (rules.rounds,), 0, 1, "one-hot: the running round"),
-            Section("scouts", (1,), 0, TOKENS if two else 1, "turns since the last Show, all scouts, / seats"),
-            Section("turns_left", (1,), 0, 1, "turns left without a capture / stall_limit"),
-            Section("inserting", (10,), 0, 1, "both numbers of the card that the seat to move has taken"),
-            Section("inserting_upper", (10,), 0, 1, "one-hot: its upper number, if the seat to move is this one"),
+    sections += [
+        Section("first", (n,), 0, 1, "1 for the seat that began the round"),
+        Section("round", (rules.rounds,), 0, 1, "one-hot: the running round"),
+        Section("scouts", (1,), 0, TOKENS if two else 1, "turns since the last Show, all scouts, / seats"),
+        Section("turns_left", (1,), 0, 1, "turns left without a capture / stall_limit"),
+        Section("inserting", (10,), 0, 1, "both numbers of the card that the seat to move has taken"),
+        Section("inserting_upper", (10,), 0, 1, "one-hot: its upper number, if the seat to move is this one"),
+        Section(
+            "cards",
+            (rules.deck_size, n + 2),
+            0,
+            1,
+            "where each card is known to be: with each seat, in the Show, gone; unseen: all 0. Rows: 1/2, 1/3, ...",
+        ),
+    ]
+    if fits:
+        most = hand / 10
+        sections += [
+            Section("best_show", (3,), 0, 1, "best Show of the own hand: cards / 10, 1 if equal, smallest number / 10"),
+            Section("stands", (3,), 0, 1, "the same of the active Show"),
+            Section("parts", (2,), 0, most, "fewest Shows to part the own hand into / 10; turned, while it may be"),
             Section(
-                "cards", (rules.deck_size, n + 2), 0, 1,
-                "where each card is known to be: with each seat, in the Show, gone; unseen: all 0. Rows: 1/2, 1/3, "
-                "2/3, 1/4, ...",
+                "fit", (detail + 1, 2), 0, most,
+                "by place for the card to insert: cards of the longest Show with it / 10, parts then / 10",
             ),
-        ]
-    )  # fmt: skip
+            Section("scout_fit", (4, 2), 0, most, "by end and way of a scout: the best of either that it can lead to"),
+        ]  # fmt: skip
+    return Layout(sections)
 
 
 def _actions_of(rules: Rules) -> tuple[list[str], dict[str, int]]:
@@ -125,18 +137,20 @@ def _failure(game: Game, code: int) -> Exception:
     return ValueError(f"the card {OUTCOMES[-2 - code]} is to be dealt now, but is not left; nothing has changed")
 
 
-def game(**rules: Any) -> Game:
-    """SCOUT with rules chosen: the arguments go to ``Rules``."""
+def game(*, fits: bool = False, **rules: Any) -> Game:
+    """SCOUT with rules chosen: ``fits`` adds the sections about what fits together, the rest goes to ``Rules``."""
+    if not isinstance(fits, bool):
+        raise ValueError(f"fits must be True or False, not {fits!r}")
     chosen = Rules(**rules)
     names, first = _actions_of(chosen)
     return Game(
         name=NAME,
         maker=game,
-        kwargs=chosen.as_dict(),
+        kwargs=chosen.as_dict() | {"fits": fits},
         config=chosen,
-        rules=engine.pack(chosen, first),
+        rules=engine.pack(chosen, fits, first),
         num_seats=chosen.num_players,
-        layout=layout_of(chosen),
+        layout=layout_of(chosen, fits),
         action_names=tuple(names),
         action_id={name: a for a, name in enumerate(names)},
         state_dtype=engine.STATE,
@@ -158,7 +172,7 @@ def game(**rules: Any) -> Game:
 
 
 class ScoutEnv(GameEnv):
-    """SCOUT as a PettingZoo AEC environment; arguments are those of ``Rules``."""
+    """SCOUT as a PettingZoo AEC environment; arguments are those of ``Rules``, and ``fits``."""
 
     metadata: ClassVar[dict[str, Any]] = {
         "name": NAME, "render_modes": ["ansi", "human", "rgb_array"], "is_parallelizable": False, "render_fps": 1,

@@ -6,10 +6,12 @@ Both show what one seat may see (``viewer``), or every card (None).
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.canvas import DIM, FELT, GOLD, INK, PALE, PAPER, SIZE, Canvas
 from ..core.game import Game
 from . import engine
 from .rules import HIGHER, LOWER
@@ -75,6 +77,12 @@ class _View:
         if self.phase == "show":
             return f"{who} must show, having scouted"
         return f"{who}'s turn"
+
+    def ending(self) -> str:
+        """Who has won."""
+        returns = self.s["returns"][: self.n]
+        best = [_named(seat) for seat in range(self.n) if returns[seat] > returns.max() - 1e-9]
+        return " and ".join(best) + " won"
 
 
 def _rows(cards: list[tuple[int, int]], marked: set[int] | None = None) -> list[str]:
@@ -157,12 +165,90 @@ def text(game: Game, states: NDArray[np.void], viewer: int | None) -> str:
         if view.sees(view.seat):
             lines += _options(view)
     else:
-        most = s["returns"][:n].max()
-        best = [_named(seat) for seat in range(n) if s["returns"][seat] > most - 1e-9]
-        lines += ["", f"the end      {' and '.join(best)} won"]
+        lines += ["", f"the end      {view.ending()}"]
     return "\n".join(lines)
 
 
+# ---------------------------------------------------------------------------------------------------------------
+# Picture
+
+_BACK = (112, 78, 128)
+# By number, from low to high: cards that follow one another have neighbouring colours.
+_NUMBERS = (
+    (58, 98, 168), (48, 122, 160), (44, 140, 130), (58, 140, 82), (112, 146, 62),
+    (168, 142, 48), (196, 118, 46), (190, 84, 52), (172, 58, 84), (126, 66, 138),
+)  # fmt: skip
+
+
+def _card(canvas: Canvas, at: tuple[float, float], pair: tuple[int, int] | None, width: float) -> None:
+    """A card with its upper number large and its lower one small; None: its back."""
+    height = width * 1.5
+    x, y = at
+    canvas.box(INK, (x + 1, y + 1.5), (width, height), 5)
+    canvas.box(PAPER, at, (width, height), 5)
+    if pair is None:
+        canvas.box(_BACK, at, (width - 4, height - 4), 4)
+        return
+    upper, lower = pair
+    canvas.box(_NUMBERS[upper - 1], (x, y - height * 0.14), (width - 5, height * 0.66), 4)
+    canvas.write(str(upper), (x, y - height * 0.13), round(width * 0.86))
+    canvas.write(str(lower), (x, y + height * 0.35), round(width * 0.5), _NUMBERS[lower - 1])
+
+
+def _row(
+    canvas: Canvas, center: tuple[float, float], cards: Sequence[tuple[int, int] | None], width: float, most: float
+) -> None:
+    """Cards side by side, or overlapping where there is no room for that."""
+    step = min(width + 3, (most - width) / max(1, len(cards) - 1))
+    left = center[0] - step * (len(cards) - 1) / 2
+    for k, pair in enumerate(cards):
+        _card(canvas, (left + k * step, center[1]), pair, width)
+
+
 def image(game: Game, states: NDArray[np.void], viewer: int | None) -> NDArray[np.uint8]:
-    """The table as a picture, uint8 (H, W, 3)."""
-    raise NotImplementedError
+    """The table as a picture, uint8 (H, W, 3), as ``viewer`` sees it (None: every card).
+
+    Raises ImportError naming the extra to install where pygame is missing.
+    """
+    view = _View(game, states, viewer)
+    s, n = view.s, view.n
+    canvas = Canvas()
+    (x, y), places = canvas.table(n, viewer)
+    for seat, at in enumerate(places):
+        _seat(canvas, view, seat, at)
+    if view.over:
+        canvas.write("game over", (x, y - 40), 30, GOLD)
+        canvas.write(view.ending(), (x, y), 26)
+    else:
+        owner = f"Show of {_named(int(s['owner']))}" if s["owner"] >= 0 else "no Show yet"
+        canvas.write(owner + ("" if view.active or s["owner"] < 0 else ", scouted away"), (x, y - 76), 24, PALE)
+        _row(canvas, (x, y - 14), view.active, 50, 520)
+        canvas.write(view.sentence(), (x, y + 48), 23, GOLD)
+        turns = int(game.config.stall_limit) - int(s["stall"])
+        canvas.write(f"{turns} turns left without a capture", (x, y + 74), 20, DIM)
+    title = f"SCOUT   round {s['round']} of {game.config.rounds}   "
+    title += "every card shown" if viewer is None else f"as {_named(viewer)} sees it"
+    canvas.write(title, (18, 22), 24, PALE, "left")
+    if viewer is not None:
+        canvas.write("your hand", (18, SIZE[1] - 108), 22, DIM, "left")
+        _row(canvas, (SIZE[0] / 2, SIZE[1] - 50), view.hand(viewer), 54, SIZE[0] - 30)
+    return canvas.pixels()
+
+
+def _seat(canvas: Canvas, view: _View, seat: int, at: tuple[float, float]) -> None:
+    """Name, cards and counters of one seat."""
+    s = view.s
+    x, y = at
+    moves = seat == view.seat and not view.over
+    if moves:
+        canvas.box(GOLD, (x, y + 18), (210, 128), 16)
+        canvas.box(FELT, (x, y + 18), (204, 122), 14)
+    hand = view.hand(seat)
+    _row(canvas, (x, y - 8), hand if view.sees(seat) else [None] * len(hand), 34, 190)
+    me = " (you)" if seat == view.viewer else ""
+    canvas.box(INK, (x, y + 34), (130, 22), 11)
+    canvas.write(_named(seat) + me, (x, y + 34), 21, GOLD if moves else PAPER)
+    spare = ", scout & show" if s["scout_show"][seat] else ""
+    canvas.write(f"{len(hand)} cards{spare}", (x, y + 53), 19, DIM)
+    counters = f"captured {s['captured'][seat]}, tokens {s['tokens'][seat]}, points {s['points'][seat]}"
+    canvas.write(counters, (x, y + 69), 19, PALE)
