@@ -107,7 +107,9 @@ def shows(hand: Sequence[Card], active: Sequence[Card]) -> Iterator[tuple[int, i
     for start in range(len(hand)):
         for length in range(1, len(hand) - start + 1):
             cards = hand[start : start + length]
-            if kind(cards) is not None and beats(cards, active):
+            if kind(cards) is None:  # then no longer row of cards from here on is a Show
+                break
+            if beats(cards, active):
                 yield start, length
 
 
@@ -136,8 +138,8 @@ class IllegalActionError(ValueError):
 class ReferenceGame:
     """One table.
 
-    `rules`: what `resolve` returns. `hands`: for each round the hand of each seat. `first`: the seat that begins
-    round 0.
+    `rules`: what `resolve` returns. `hands`: for each round the hand of each seat; those of later rounds can be
+    appended to `all_hands` until the round begins. `first`: the seat that begins round 0.
 
     To be read at any time:
       seat        the seat to move
@@ -183,7 +185,6 @@ class ReferenceGame:
         self.rules = rules
         self.num_seats: int = rules["num_players"]
         self.all_hands = [[[(int(u), int(v)) for u, v in hand] for hand in dealt] for dealt in hands]
-        self._check_hands()
         self.round = 0
         self.first = first
         self.last_end: str | None = None
@@ -362,6 +363,7 @@ class ReferenceGame:
     # --- rounds
 
     def _begin_round(self) -> None:
+        self._check_hands()
         self.hands = [list(hand) for hand in self.all_hands[self.round]]
         self.oriented = []
         self.active = []
@@ -378,20 +380,18 @@ class ReferenceGame:
         self.seat = self.first
 
     def _check_hands(self) -> None:
-        seats, whole = self.num_seats, set(deck(self.num_seats))
-        if len(self.all_hands) < self.rules["rounds"]:
-            raise ValueError("too few rounds of hands")
-        before: set[Card] = set()
-        for dealt in self.all_hands:
-            cards = [face(card) for hand in dealt for card in hand]
-            if [len(hand) for hand in dealt] != [CARDS_DEALT[seats]] * seats:
-                raise ValueError(f"hands of {[len(hand) for hand in dealt]} cards")
-            if len(set(cards)) != len(cards) or not set(cards) <= whole:
-                raise ValueError("a card twice, or one that the deck does not have")
-            if seats == 2:
-                if before & set(cards):
-                    raise ValueError("two seats play round 2 with the other half of the deck")
-                before = set(cards)
+        """Of this round."""
+        if len(self.all_hands) <= self.round:
+            raise ValueError(f"no hands for round {self.round}")
+        seats, dealt = self.num_seats, self.all_hands[self.round]
+        cards = [face(card) for hand in dealt for card in hand]
+        left = set(deck(seats))
+        if seats == 2 and self.round == 1:  # the other half of the deck
+            left -= {face(card) for hand in self.all_hands[0] for card in hand}
+        if [len(hand) for hand in dealt] != [CARDS_DEALT[seats]] * seats:
+            raise ValueError(f"hands of {[len(hand) for hand in dealt]} cards")
+        if len(set(cards)) != len(cards) or not set(cards) <= left:
+            raise ValueError("a card twice, or one that is not there")
 
 
 # ---------------------------------------------------------------------------------------------------------------------
