@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coyote_env import coyote_v0
+from coyote_env import coyote_v0, scout_v0
 from coyote_env.core.game import Game
 from coyote_env.coyote.engine import PHASES
 from coyote_env.coyote.rules import VARIANTS
+from coyote_env.scout import engine as scout_engine
 
 FOLDER = Path(__file__).resolve().parent / "playthroughs"
 COMMAND = "make playthroughs"
@@ -60,6 +61,17 @@ PLAYTHROUGHS: dict[str, dict[str, Any]] = {
     "mini_2_odds": {"edition": "mini", "num_players": 2, "odds": True, "lives": 2, "game_end": "last_standing"},
 }  # fmt: skip
 
+# File name -> arguments of scout_v0.env. A low stall limit keeps the files short.
+SCOUT_PLAYTHROUGHS: dict[str, dict[str, Any]] = {
+    "scout_2": {"num_players": 2},
+    "scout_2_rulebook": {"num_players": 2, "exemption": "rulebook", "reward": "round", "stall_limit": 6},
+    "scout_3": {"num_players": 3, "rounds": 1, "reward": "placement"},
+    "scout_4": {"num_players": 4, "rounds": 1, "stall_limit": 8},
+    "scout_5": {"num_players": 5, "rounds": 2, "stall_limit": 5, "exemption": "rulebook", "reward": "round"},
+    "scout_3_fits": {"num_players": 3, "rounds": 1, "stall_limit": 4, "fits": True},
+}
+ALL = {**PLAYTHROUGHS, **SCOUT_PLAYTHROUGHS}
+
 
 def number(value: float) -> str:
     """Six digits: enough to see a change, too few to see another machine's rounding."""
@@ -90,12 +102,17 @@ def entries(values: NDArray[np.float32], labels: Sequence[str] | None) -> str:
     return "  ".join(rows)
 
 
+def phases_of(game: Game) -> Sequence[str]:
+    """Names of the phases in the order of the observation."""
+    return PHASES if game.name == coyote_v0.game().name else scout_engine.PHASES
+
+
 def observation_lines(game: Game, observation: NDArray[np.float32]) -> list[str]:
     """One line a section that is not all zero."""
-    labels: dict[str, Sequence[str]] = dict.fromkeys(
-        ("cards", "unseen", "deduced", "centre", "coyote_card"), game.config.faces
-    )
-    labels |= {"used": VARIANTS, "phase": PHASES}
+    labels: dict[str, Sequence[str]] = {"phase": phases_of(game)}
+    if game.name == coyote_v0.game().name:
+        labels |= dict.fromkeys(("cards", "unseen", "deduced", "centre", "coyote_card"), game.config.faces)
+        labels["used"] = VARIANTS
     parts = ((section.name, game.layout.view(observation, section.name)) for section in game.layout.sections)
     return [f"{name:<16} {entries(values, labels.get(name))}" for name, values in parts if values.any()]
 
@@ -110,6 +127,11 @@ def choose(names: list[str], rng: random.Random) -> str:
 
     Only ``Random.random`` is used, whose stream Python promises to keep.
     """
+    shows = [name for name in names if name.startswith("show_")]
+    if shows:  # SCOUT, where most shows make a round short
+        others = [name for name in names if not name.startswith("show_")]
+        group = shows if not others or rng.random() < 0.6 else others
+        return group[int(rng.random() * len(group))]
     bids = [name for name in names if name.startswith("bid_")][:6]
     others = [name for name in names if not name.startswith("bid_") and name != "challenge"]
     groups = [(["challenge"] if "challenge" in names else [], 0.3), (others, 0.35), (bids, 0.35)]
@@ -122,8 +144,8 @@ def choose(names: list[str], rng: random.Random) -> str:
 
 def play(name: str) -> str:
     """The text of one playthrough."""
-    kwargs = PLAYTHROUGHS[name]
-    env = coyote_v0.env(**kwargs)
+    face = scout_v0 if name in SCOUT_PLAYTHROUGHS else coyote_v0
+    env = face.env(**ALL[name])
     layout, game = env.layout, env.game
     agents = env.possible_agents
     rng = random.Random(name)
@@ -152,7 +174,7 @@ def play(name: str) -> str:
     def show() -> None:
         mover = env.agent_selection
         observation, reward, terminated, truncated, info = env.last()
-        phase = PHASES[int(layout.view(observation["observation"], "phase").argmax())]
+        phase = phases_of(game)[int(layout.view(observation["observation"], "phase").argmax())]
         lines.extend(["", f"State {state}", f"  {'agent_selection':<16}{mover}", f"  {'phase':<16}{phase}"])
         lines.append(f"  {'last':<16}reward {number(reward)}, terminated {terminated}, truncated {truncated}")
         lines.append(f"  observation of {mover}")
@@ -198,9 +220,9 @@ def main() -> None:
     """Entry point."""
     FOLDER.mkdir(exist_ok=True)
     for stale in FOLDER.glob("*.txt"):
-        if stale.stem not in PLAYTHROUGHS:
+        if stale.stem not in ALL:
             stale.unlink()
-    for name in PLAYTHROUGHS:
+    for name in ALL:
         (FOLDER / f"{name}.txt").write_text(play(name))
 
 

@@ -18,7 +18,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 ENGINE, RULES = "coyote/engine.py", "coyote/rules.py"
+SCOUT = "scout/engine.py"
 # Those that fail soonest first: a mutant runs until one does.
+SCOUT_TESTS = ("test_scout_rules.py", "test_scout_information.py", "test_scout_against_reference.py")
 TESTS = ("test_worked_cases.py", "test_rules.py", "test_information.py", "test_against_reference.py", "test_batch.py")
 LIMIT = 900  # seconds; a fault can make a game endless, and that counts as caught
 
@@ -163,10 +165,85 @@ MUTANTS = [
     # H
     Mutant("round-pays-once", "pay(states, i, rewards, seat, -1.0 * lost)", "pay(states, i, rewards, seat, -1.0)"),
     Mutant("placement-off-by-one", "2.0 * (n - live) / (n - 1) - 1.0", "2.0 * (n - live + 1) / (n - 1) - 1.0"),
-    Mutant("forfeit-pays-the-dead", 'if seat != offender and s["out"][seat] == 0:', "if seat != offender:"),
+    Mutant(
+        "forfeit-pays-the-dead",
+        'if seat != offender and s["out"][seat] == 0:',
+        "if seat != offender:",
+        "core/rewards.py",
+    ),
     # What seats see
     Mutant("own-card-seen", "if k > 0 or all_seen:", "if True:"),
     Mutant("odds-of-what-is-seen", "if seat != viewer or all_seen:", "if True:"),
+    # G: SCOUT
+    Mutant(
+        "scout-tie-beats",
+        "stop - start > 1 and a == b), min(a, b))",
+        "stop - start > 1 and a == b), min(a, b)) - 1",
+        SCOUT,
+    ),
+    Mutant("scout-by-the-highest-number", "and a == b), min(a, b))", "and a == b), max(a, b))", SCOUT),
+    Mutant("scout-run-beats-equal", "(length << 5) | (equal << 4) | least", "(length << 5) | least", SCOUT),
+    Mutant("scout-captures-nothing", 's["captured"][seat] += captured', 's["captured"][seat] += 0', SCOUT),
+    Mutant("scout-no-token", 's["tokens"][s["owner"]] += 1', "pass", SCOUT),
+    Mutant("scout-tokens-of-two-for-nothing", 's["tokens"][seat] -= 1  # it', "pass  # it", SCOUT),
+    Mutant("scout-token-for-the-wrong-seat", 's["tokens"][s["owner"]] += 1', 's["tokens"][seat] += 1', SCOUT),
+    Mutant("scout-turned-as-it-was", "turn(card) if choice & 1 else card\n    if", "card\n    if", SCOUT),
+    Mutant(
+        "scout-other-end", 's["active"][last if choice >= 2 else 0]', 's["active"][last if choice < 2 else 0]', SCOUT
+    ),
+    Mutant(
+        "scout-flip-does-nothing",
+        's["hand"][seat, p] = turn(int64(s["hand"][seat, p]))\n    s["seat"]',
+        'pass\n    s["seat"]',
+        SCOUT,
+    ),
+    Mutant("scout-ends-too-soon", 'if s["scouts"] == n - 1:', 'if s["scouts"] == n - 2:', SCOUT),
+    Mutant("scout-ends-too-late", 'if s["scouts"] == n - 1:', 'if s["scouts"] == n:', SCOUT),
+    Mutant("scout-emptying-ends-nothing", 'if s["hand_len"][seat] == 0:  # (i)', "if False:", SCOUT),
+    Mutant("scout-same-seat-never-again", 'if s["scouts"] == 0:  # after', "if True:  # after", SCOUT),
+    Mutant("scout-stuck-goes-on", "return best <= active_strength", "return best < 0 * active_strength", SCOUT),
+    Mutant("scout-stuck-with-tokens", 's["active_len"] == 0 or s["tokens"][seat] > 0:', 's["active_len"] == 0:', SCOUT),
+    Mutant("scout-stall-one-later", 's["stall"] >= r["stall_limit"]', 's["stall"] > r["stall_limit"]', SCOUT),
+    Mutant("scout-stall-never-reset", '0 if captured > 0 else s["stall"] + 1', 's["stall"] + 1', SCOUT),
+    Mutant("scout-always-spared", 'int64(s["owner"]) if r["rulebook"] else int64(-1)', 'int64(s["owner"])', SCOUT),
+    Mutant("scout-never-spared", 'int64(s["owner"]) if r["rulebook"] else int64(-1)', "int64(-1)", SCOUT),
+    Mutant("scout-show-again-and-again", 's["scout_show"][seat] = 0\n            take', "take", SCOUT),
+    Mutant("scout-show-unmasked", "                legal = best > rest  #", "                legal = True  #", SCOUT),
+    Mutant(
+        "scout-show-insert-anywhere",
+        "max(left, right[p], joined(states, i, seat, p, value, scratch)) > stands",
+        "True",
+        SCOUT,
+    ),
+    Mutant(
+        "scout-show-may-part-it",
+        "max(left, right[p], joined(states, i, seat, p, value, scratch)) > stands",
+        "best > stands",
+        SCOUT,
+    ),
+    Mutant("scout-scouts-without-tokens", 'if r["num_players"] > 2 or s["tokens"][seat] > 0:', "if True:", SCOUT),
+    Mutant("scout-single-card-has-two-ends", "ends = 1 if shown == 1 else 2", "ends = 2", SCOUT),
+    Mutant("scout-same-seat-begins", 'wrap(int64(s["first"]) + 1, n))', 'int64(s["first"]))', SCOUT),
+    Mutant("scout-whole-deck-again", 'if not two or s["round"] == 1:', "if True:", SCOUT),
+    Mutant("scout-round-over-20", "/ (10.0 * n)", "/ (20.0 * n)", SCOUT),
+    Mutant("scout-placement-not-averaged", "(2.0 * more + equal - 1.0)", "(2.0 * more)", SCOUT),
+    Mutant("scout-winners-paid-in-full", "1.0 / top if more == 0", "1.0 if more == 0", SCOUT),
+    Mutant(
+        "scout-way-up-is-public", '        if s["seat"] == viewer:  # which way', "        if True:  # which way", SCOUT
+    ),
+    Mutant("scout-hands-are-public", "for k in range(n if all_seen else 1):", "for k in range(n):", SCOUT),
+    Mutant(
+        "scout-spent-of-both",
+        '(int64(s["spent"][card]) >> viewer) & 1\n        out',
+        'int64(s["spent"][card] > 0)\n        out',
+        SCOUT,
+    ),
+    Mutant(
+        "scout-redeal-tells-the-way-up",
+        'lay(number_of(int64(s["inserting"])), below(states, i, int64(2)))',
+        's["inserting"]',
+        SCOUT,
+    ),
 ]
 
 
@@ -186,7 +263,7 @@ def caught(mutant: Mutant) -> tuple[bool, str]:
             )
         path.write_text(source.replace(mutant.old, mutant.new))
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", "engine and not slow"]
-        command += [str(Path("tests") / name) for name in TESTS]
+        command += [str(Path("tests") / name) for name in (SCOUT_TESTS if mutant.file == SCOUT else TESTS)]
         environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(home), "PYTHONDONTWRITEBYTECODE": "1"}
         try:
             run = subprocess.run(

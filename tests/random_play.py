@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from coyote_env import coyote_v0, scout_v0
 from tests.aec import CONFIGURATIONS
 
 # Small decks on purpose: piles that run out within a round, cards that counting tells, `?` that draw `?`.
@@ -27,10 +28,25 @@ SMALL_DECKS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 RUNS: dict[str, dict[str, Any]] = {**CONFIGURATIONS, **SMALL_DECKS}
 
+# Arguments of scout_v0.env that between them reach every branch of the constructor.
+SCOUT_RUNS: dict[str, dict[str, Any]] = {
+    "scout": {},
+    "scout-two": {"num_players": 2, "reward": "placement"},
+    "scout-three": {"num_players": 3, "exemption": "rulebook", "reward": "round"},
+    "scout-five": {"num_players": 5, "rounds": 2, "stall_limit": 9},
+    "scout-two-short": {"num_players": 2, "stall_limit": 4, "reward": "round", "exemption": "rulebook"},
+    "scout-fits": {"num_players": 3, "rounds": 1, "fits": True},
+}
+# Of both games: (face, arguments).
+ALL_RUNS: dict[str, tuple[Any, dict[str, Any]]] = {
+    **{name: (coyote_v0, kwargs) for name, kwargs in RUNS.items()},
+    **{name: (scout_v0, kwargs) for name, kwargs in SCOUT_RUNS.items()},
+}
+
 
 def choose(batch: Any, rng: np.random.Generator, raises: int = 10) -> NDArray[np.int64]:
-    """A random legal action a table, int64 (T,). Of the numbers only the ``raises`` least: rounds last."""
-    first_bid = batch.game.action_id["bid_1"]
+    """A random legal action a table, int64 (T,). Of COYOTE's numbers only the ``raises`` least: rounds last."""
+    first_bid = batch.game.action_id.get("bid_1", batch.game.num_actions)
     legal = batch.action_mask.astype(bool)
     legal[:, first_bid:] &= legal[:, first_bid:].cumsum(axis=1) <= raises
     chosen: NDArray[np.int64] = np.where(legal, rng.random(legal.shape), -1.0).argmax(axis=1)

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coyote_env import coyote_v0
+from coyote_env import coyote_v0, scout_v0
 from coyote_env.core.game import STOP, STOPPED, Game
 from coyote_env.coyote.engine import PHASES
 from coyote_env.coyote.rules import Rules
+from coyote_env.scout.rules import Rules as ScoutRules
 from tests.random_play import choose
 
 HOUSES = [
@@ -47,6 +48,9 @@ def test_the_facts_are_the_games():
         "returns_sum": 0.0,
     }
     assert coyote_v0.env().unwrapped.game.facts == game.facts
+    scout = scout_v0.game()
+    assert (scout.facts.num_outcomes, scout.facts.most_draws, scout.facts.returns_sum) == (88, 176, 0.0)
+    assert (scout.facts.min_return, scout.facts.max_return) == (-1.0, 1.0)
 
 
 # --- by playing as long as possible
@@ -256,35 +260,69 @@ def test_where_the_bound_is_loose_it_still_holds():
 # --- by playing at random
 
 
-def test_random_play_stays_within_the_bounds():
+RANDOM_PLAY: list[tuple[Any, Any]] = [
+    *(
+        (coyote_v0, rules)
+        for rules in (
+            Rules("mini", lives=3, game_end="last_standing", variants="all"),
+            Rules(num_players=2, lives=1),
+            Rules(num_players=3, reward="round", lives=2),
+            Rules(num_players=6, reward="placement", lives=1),
+            Rules("trickster", num_players=3, deck={"0": 5, "1": 1, "2": 1}),
+            Rules("trickster", num_players=2, variants="all", reward="round", lives=2),
+            Rules("peek", num_players=3, deck={"0": 5, "1": 1}, lives=3, variants=["double"], game_end="first_loss"),
+        )
+    ),
+    *(
+        (scout_v0, rules)
+        for rules in (
+            ScoutRules(num_players=2),
+            ScoutRules(num_players=2, rounds=1, reward="round", exemption="rulebook"),
+            ScoutRules(num_players=3, rounds=1, reward="round", stall_limit=5),
+            ScoutRules(num_players=4, rounds=1, reward="placement", stall_limit=3),
+            ScoutRules(num_players=5, rounds=1, stall_limit=2),
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize(("face", "rules"), RANDOM_PLAY, ids=[str(rules) for _, rules in RANDOM_PLAY])
+def test_random_play_stays_within_the_bounds(face, rules):
     rng = np.random.default_rng(0)
-    for rules in (
-        Rules("mini", lives=3, game_end="last_standing", variants="all"),
-        Rules(num_players=2, lives=1),
-        Rules(num_players=3, reward="round", lives=2),
-        Rules(num_players=6, reward="placement", lives=1),
-        Rules("trickster", num_players=3, deck={"0": 5, "1": 1, "2": 1}),
-        Rules("trickster", num_players=2, variants="all", reward="round", lives=2),
-        Rules("peek", num_players=3, deck={"0": 5, "1": 1}, lives=3, variants=["double"], game_end="first_loss"),
-    ):
-        batch = coyote_v0.batch(64, **rules.as_dict())
-        facts = batch.game.facts
-        batch.reset(seed=0)
-        length, longest = np.zeros(64, np.int64), 0
-        returns = np.zeros((64, rules.num_players))
-        extremes = [0.0, 0.0]
-        for _ in range(600):
-            batch.step(choose(batch, rng, 1))
-            length += 1
-            returns += batch.rewards
-            longest = max(longest, int(length[batch.done].max(initial=0)))
-            ended = returns[batch.done]
-            np.testing.assert_allclose(ended.sum(axis=1), facts.returns_sum, atol=1e-9)
-            extremes = [min(extremes[0], ended.min(initial=0)), max(extremes[1], ended.max(initial=0))]
-            length[batch.done] = 0
-            returns[batch.done] = 0.0
-        assert facts.longest_game / 10 < longest <= facts.longest_game
-        assert facts.min_return - 1e-9 <= extremes[0] < extremes[1] <= facts.max_return + 1e-9
+    batch = face.batch(64, **rules.as_dict())
+    facts = batch.game.facts
+    batch.reset(seed=0)
+    length, longest = np.zeros(64, np.int64), 0
+    returns = np.zeros((64, rules.num_players))
+    extremes = [0.0, 0.0]
+    for _ in range(600):
+        batch.step(choose(batch, rng, 1))
+        length += 1
+        returns += batch.rewards
+        longest = max(longest, int(length[batch.done].max(initial=0)))
+        ended = returns[batch.done]
+        np.testing.assert_allclose(ended.sum(axis=1), facts.returns_sum, atol=1e-9)
+        if face is scout_v0:
+            hands = batch.states["hand_len"].max(axis=1) + (batch.states["inserting"] > 0)
+            assert hands.max() <= rules.max_hand
+        extremes = [min(extremes[0], ended.min(initial=0)), max(extremes[1], ended.max(initial=0))]
+        length[batch.done] = 0
+        returns[batch.done] = 0.0
+    assert facts.longest_game / 10 < longest <= facts.longest_game
+    assert facts.min_return - 1e-9 <= extremes[0] < extremes[1] <= facts.max_return + 1e-9
+
+
+def test_the_longest_hand_of_two_seats_is_reached():
+    """Whoever scouts three times before its first Show holds what it was dealt and three cards more."""
+    env = scout_v0.env(num_players=2, stall_limit=9)
+    run = [[4, 10], [5, 10], [6, 10], [7, 10], [8, 10], [9, 6], [10, 1], [1, 2], [3, 1], [3, 2], [5, 2]]
+    rest = [
+        [a, b] for b in range(2, 10) for a in range(1, b) if (b, a) != (9, 6) and b not in (2, 3) and (b, a) != (5, 2)
+    ]
+    env.reset(options={"first": 0, "hands": [[run, rest[:11]]]})
+    for action in ("keep", "keep", "show_0_7", *["scout_left_as_is", "insert_0"] * 3):
+        env.step(env.action_id(action))
+    assert env.unwrapped._states["hand_len"][0, 1] == env.unwrapped.game.config.max_hand == 14
 
 
 # --- Peek cards

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from coyote_env import coyote_v0
+from coyote_env import coyote_v0, scout_v0
 from coyote_env.coyote.engine import PHASES
 from tests.aec import play, trace
 from tests.random_play import RUNS, SMALL_DECKS, choose, surprise
@@ -303,8 +303,8 @@ def test_at_the_end_every_card_is_shown_to_everybody(kwargs):
 # --- redealing
 
 
-def paused(kwargs: dict[str, Any], seed: int, turns: int, **options: Any) -> Any:
-    env = coyote_v0.env(**kwargs)
+def paused(kwargs: dict[str, Any], seed: int, turns: int, make: Any = coyote_v0.env, **options: Any) -> Any:
+    env = make(**kwargs)
     env.reset(seed=seed, options=options)
     for _ in play(env, np.random.default_rng(seed), turns):
         pass
@@ -425,10 +425,15 @@ def test_totals_of_redealt_games_are_distributed_as_total_distribution_says(kwar
     assert surprise(found, expected) < LIMIT
 
 
-def test_no_redeal_plays_the_true_future():
+@pytest.mark.parametrize(
+    ("make", "runs"),
+    [(coyote_v0.env, [{}, {"num_players": 2, "lives": 9}]), (scout_v0.env, [{}, {"num_players": 2}])],
+    ids=["coyote", "scout"],
+)
+def test_no_redeal_plays_the_true_future(make, runs):
     """Played on alike, redealt games deal other cards than the true one will, and others than each other."""
-    for kwargs in ({}, {"num_players": 2, "lives": 9}):
-        env = paused(kwargs, 6, turns=2)
+    for kwargs in runs:
+        env = paused(kwargs, 6, turns=2, make=make)
         rng = np.random.default_rng(2)
         truth = trace(copy.deepcopy(env), np.random.default_rng(3), 60)
         futures = [trace(env.redeal_hidden(0, rng), np.random.default_rng(3), 60) for _ in range(200)]
@@ -436,16 +441,20 @@ def test_no_redeal_plays_the_true_future():
         assert len(set(futures)) > 190
 
 
-def test_redeals_follow_their_generator_alone():
-    env = paused({}, 1, turns=4)
+@pytest.mark.parametrize("make", [coyote_v0.env, scout_v0.env], ids=["coyote", "scout"])
+def test_redeals_follow_their_generator_alone(make):
+    env = paused({}, 1, turns=4, make=make)
     seats = [0, 1, 2, 3]
     first = [env.redeal_hidden(seat, np.random.default_rng(5)).get_state() for seat in seats]
     env.redeal_hidden(2, np.random.default_rng(6))
     assert [env.redeal_hidden(seat, np.random.default_rng(5)).get_state() for seat in seats] == first
 
 
-def test_a_redealt_table_shares_nothing_that_play_changes():
-    env = paused({"edition": "trickster"}, 4, turns=3)
+@pytest.mark.parametrize(
+    ("make", "kwargs"), [(coyote_v0.env, {"edition": "trickster"}), (scout_v0.env, {})], ids=["coyote", "scout"]
+)
+def test_a_redealt_table_shares_nothing_that_play_changes(make, kwargs):
+    env = paused(kwargs, 4, turns=3, make=make)
     saved, kept = env.get_state(), copy.deepcopy((env.agents, env.rewards, env.terminations, env._cumulative_rewards))
     masks = {agent: info["action_mask"].copy() for agent, info in env.infos.items()}
     twin = env.redeal_hidden(1, np.random.default_rng(0))

@@ -8,16 +8,22 @@ import pytest
 
 from coyote_env.coyote.engine import ACTIONS, KINDS, PHASES
 from coyote_env.coyote.rules import EDITIONS
-from tests.make_playthroughs import COMMAND, FOLDER, PLAYTHROUGHS, packed, play
+from coyote_env.scout import engine as scout
+from tests.make_playthroughs import ALL, COMMAND, FOLDER, PLAYTHROUGHS, SCOUT_PLAYTHROUGHS, packed, play
 
 HELP = f"write it with `{COMMAND}`, read the diff, and commit it if every change is meant"
 
 
-SHORT = ("mini_2", "gigamic-2011_2", "trickster_2")  # played again with bounds checks and without compilation
+SHORT = (
+    "mini_2",
+    "gigamic-2011_2",
+    "trickster_2",
+    "scout_2",
+)  # played again with bounds checks and without compilation
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.engine] if name in SHORT else []) for name in PLAYTHROUGHS]
+    "name", [pytest.param(name, marks=[pytest.mark.engine] if name in SHORT else []) for name in ALL]
 )
 def test_a_game_plays_as_it_did(name):
     path = FOLDER / f"{name}.txt"
@@ -39,11 +45,11 @@ def test_no_edition_without_playthroughs(edition):
 
 
 def test_no_file_without_an_entry():
-    assert {path.name for path in FOLDER.iterdir()} == {f"{name}.txt" for name in PLAYTHROUGHS}, HELP
+    assert {path.name for path in FOLDER.iterdir()} == {f"{name}.txt" for name in ALL}, HELP
 
 
 def test_together_they_reach_every_kind_of_action_and_phase():
-    text = "\n".join(path.read_text() for path in FOLDER.glob("*.txt"))
+    text = "\n".join((FOLDER / f"{name}.txt").read_text() for name in PLAYTHROUGHS)
     taken = {re.sub(r"[+_]\d+$", "", name) for name in re.findall(r"^  action +(\S+) ", text, re.MULTILINE)}
     assert taken == set(ACTIONS)
     assert set(re.findall(r"^  phase +(\S+)$", text, re.MULTILINE)) == set(PHASES)
@@ -59,6 +65,18 @@ def test_together_they_reach_every_kind_of_action_and_phase():
     assert re.search(r"discard_\w+ \(\d+\)\n\nState \d+\n.*\n  phase +discard$", text, re.MULTILINE), (
         "nobody ever discarded two Peek cards"
     )
+
+
+def test_scout_has_one_for_every_number_of_seats():
+    assert {kwargs["num_players"] for kwargs in SCOUT_PLAYTHROUGHS.values()} == {2, 3, 4, 5}
+
+
+def test_those_of_scout_reach_every_kind_of_action_and_phase():
+    text = "\n".join((FOLDER / f"{name}.txt").read_text() for name in SCOUT_PLAYTHROUGHS)
+    taken = {re.sub(r"(_\d+)+$", "", name) for name in re.findall(r"^  action +(\S+) ", text, re.MULTILINE)}
+    scouts = {f"{kind}_{end}_{way}" for kind in ("scout", "scout_show") for end in scout.ENDS for way in scout.WAYS}
+    assert taken == {"keep", "flip", "show", "insert"} | scouts
+    assert set(re.findall(r"^  phase +(\S+)$", text, re.MULTILINE)) == set(scout.PHASES)
 
 
 def test_bids_are_packed_into_ranges():

@@ -1,7 +1,7 @@
 """The worked cases: counts, and whole games with every legal action of every step, on the reference and on the engine.
 
-`tests/cases/*.json` were made apart from this project. A game's `legal` packs the numbers as
-`[lowest, highest, missing...]`.
+`tests/cases/*.json` were made apart from this project. In COYOTE's games `legal` packs the numbers as
+`[lowest, highest, missing...]`, in SCOUT's it is the sorted names.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import pytest
 
 from coyote_env import coyote_v0
 from tests.reference import coyote as reference
+from tests.reference import scout as scout_reference
+from tests.scout_tables import EngineTable
 
 CASES = Path(__file__).parent / "cases"
 COUNTS = json.loads((CASES / "coyote-counts.json").read_text())
@@ -24,6 +26,7 @@ GAMES = {
     for path in sorted(CASES.glob("coyote-*.json"))
     if path.stem != "coyote-counts"
 }
+SCOUT_GAMES = {path.stem: json.loads(path.read_text()) for path in sorted(CASES.glob("scout-*.json"))}
 # The editions that the engine plays so far; the reference plays all.
 ENGINE_EDITIONS = ("gigamic-2011", "animals", "peek", "trickster")
 ENGINE_GAMES = [name for name, case in GAMES.items() if case["kwargs"]["edition"] in ENGINE_EDITIONS]
@@ -41,6 +44,7 @@ def unpack(legal: dict[str, Any]) -> list[str]:
 def test_all_cases_are_here() -> None:
     assert len(COUNTS) == 20
     assert len(GAMES) == 16
+    assert len(SCOUT_GAMES) == 7
 
 
 @pytest.mark.parametrize("case", COUNTS, ids=[case["why"] for case in COUNTS])
@@ -117,3 +121,36 @@ def test_game_on_the_engine(name: str) -> None:
     assert eliminated == case["eliminated_in_order"]
     paid_most = max(raw.possible_agents, key=lambda agent: env.rewards[agent])
     assert raw.possible_agents.index(paid_most) == case["winner"]
+
+
+@pytest.mark.parametrize("name", SCOUT_GAMES)
+def test_game_of_scout_on_the_reference(name: str) -> None:
+    case = SCOUT_GAMES[name]
+    rules = scout_reference.resolve(**case["kwargs"])
+    game = scout_reference.ReferenceGame(rules, case["options"]["hands"], case["options"]["first"])
+    for number, step in enumerate(case["steps"]):
+        assert not game.over
+        assert (number, game.seat, sorted(game.legal())) == (number, step["seat"], step["legal"])
+        game.play(step["action"])
+    assert game.over
+    assert game.round_points == case["round_points"]
+    assert game.points == case["points"]
+    assert sum(game.returns) == 0
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("name", SCOUT_GAMES)
+def test_game_of_scout_on_the_engine(name: str) -> None:
+    case = SCOUT_GAMES[name]
+    table = EngineTable(case["kwargs"], case["options"]["hands"], case["options"]["first"])
+    points = [table.points]
+    for number, step in enumerate(case["steps"]):
+        assert not table.over
+        assert (number, table.seat, sorted(table.legal())) == (number, step["seat"], step["legal"])
+        table.play(step["action"])
+        if table.points != points[-1]:
+            points.append(table.points)
+    assert table.over
+    assert points[-1] == case["points"]
+    played = [[new - old for new, old in zip(*pair, strict=True)] for pair in zip(points[1:], points, strict=False)]
+    assert played == case["round_points"]

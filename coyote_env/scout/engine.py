@@ -878,8 +878,8 @@ def redeal(rules: Any, states: Any, i: int, viewer: int, seed: Any, masks: Any, 
                 card = int64(s["hand"][other, k])
                 s["hand"][other, k] = s["hand"][other, p]
                 s["hand"][other, p] = lay(card, below(states, i, int64(2)))
-        if s["inserting"] and mover != viewer and below(states, i, int64(2)):
-            s["inserting"] = turn(int64(s["inserting"]))
+        if s["inserting"] and mover != viewer:  # laid anew, not turned: what comes of a seed must not tell how it lay
+            s["inserting"] = lay(number_of(int64(s["inserting"])), below(states, i, int64(2)))
         if n == 2:  # what is left are the cards of the other round
             if s["round"] == 1:
                 for k in range(size):
