@@ -8,6 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from coyote_env import coyote_v0, scout_v0
+
+FACES: dict[str, Any] = {"coyote_v0": coyote_v0, "scout_v0": scout_v0}
+
 # Arguments of coyote_v0.env that between them reach every branch of the constructor; names are test ids.
 CONFIGURATIONS: dict[str, dict[str, Any]] = {
     "default": {},
@@ -25,6 +29,29 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
     "peek": {"edition": "peek", "num_players": 3, "odds": True},
     "trickster": {"edition": "trickster", "variants": "all", "reward": "round"},
 }
+
+# The same of scout_v0.env, and of both games: arguments of make_env.
+SCOUT_CONFIGURATIONS: dict[str, dict[str, Any]] = {
+    "scout": {},
+    "scout-two": {"num_players": 2, "exemption": "rulebook"},
+    "scout-three-round": {"num_players": 3, "reward": "round", "exemption": "rulebook"},
+    "scout-five-placement": {"num_players": 5, "reward": "placement", "rounds": 2},
+    "scout-fits-stall": {"num_players": 4, "fits": True, "stall_limit": 3},
+}
+BOTH_GAMES: dict[str, dict[str, Any]] = {
+    **CONFIGURATIONS,
+    **{name: {"game": "scout_v0", **arguments} for name, arguments in SCOUT_CONFIGURATIONS.items()},
+}
+
+
+def make_env(game: str = "coyote_v0", **arguments: Any) -> Any:
+    """An env of either game."""
+    return FACES[game].env(**arguments)
+
+
+def make_batch(num_tables: int, game: str = "coyote_v0", **arguments: Any) -> Any:
+    """A batch of either game."""
+    return FACES[game].batch(num_tables, **arguments)
 
 
 def legal(observation: dict[str, Any]) -> np.ndarray:

@@ -47,7 +47,7 @@ for _name in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "M
 import numba  # noqa: E402
 import numpy as np  # noqa: E402
 
-from coyote_env import coyote_v0  # noqa: E402
+from coyote_env import coyote_v0, scout_v0  # noqa: E402
 from coyote_env.coyote.rules import EDITIONS  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -66,6 +66,14 @@ rng = np.random.default_rng(0)
 for name in ("random", "plus-one", "bayes"):
     policy = load_policy(name, batch.game)
     batch.step(policy.act(batch.observation, batch.action_mask, rng))
+"""
+SCOUT_CODE = """
+import numpy as np
+from coyote_env import scout_v0
+from coyote_env.policies import load_policy
+game = scout_v0.game()
+scout_v0.env().reset(seed=0)
+load_policy("planner", game)
 """
 WARM_CODE = "from coyote_env import coyote_v0; coyote_v0.env().reset(seed=0)"
 IMPORT_CODE = "import coyote_env"
@@ -104,9 +112,9 @@ class Figure:
         return self.name, f"{text(self.median)} {self.unit}", spread, f"{sign} {text(self.target)}", verdict
 
 
-def batch_runner(num_tables: int, **kwargs: Any) -> Callable[[float], float]:
+def batch_runner(num_tables: int, face: Any = coyote_v0, **kwargs: Any) -> Callable[[float], float]:
     """Makes a function that replays a recorded run for so many seconds of ``batch.step`` and returns steps/s."""
-    batch = coyote_v0.batch(num_tables, **kwargs)
+    batch = face.batch(num_tables, **kwargs)
     rng = np.random.default_rng(1)
     warm_up = 200  # steps until the tables are at different points of their games
     batch.reset(seed=1)
@@ -132,9 +140,9 @@ def batch_runner(num_tables: int, **kwargs: Any) -> Callable[[float], float]:
     return run
 
 
-def batch_bytes() -> int:
+def batch_bytes(face: Any) -> int:
     """Bytes that one more table takes: record, mask, observation and rewards."""
-    batch = coyote_v0.batch(1)
+    batch = face.batch(1)
     return sum(a.nbytes for a in (batch.states, batch.action_mask, batch.observation, batch.rewards))
 
 
@@ -176,6 +184,7 @@ def aec_environments() -> dict[str, Callable[[], Any]]:
     found: dict[str, Callable[[], Any]] = {
         "coyote_v0 raw_env": coyote_v0.raw_env,
         "coyote_v0 env": coyote_v0.env,
+        "scout_v0 env": scout_v0.env,
     }
     for name, module_name in (
         ("connect_four_v3", "pettingzoo.classic.connect_four.connect_four"),
@@ -218,10 +227,15 @@ def measure(repeats: int, seconds: float) -> list[Figure]:
     for edition in EDITIONS:
         if edition != coyote_v0.game().config.edition:
             runners[f"{largest}, {edition}"] = batch_runner(BATCH_SIZES[-1], edition=edition)
+    scout = f"scout_v0: {largest}"
+    runners[scout] = batch_runner(BATCH_SIZES[-1], scout_v0)
+    runners[f"{scout}, with fits"] = batch_runner(BATCH_SIZES[-1], scout_v0, fits=True)
+    targets = {largest: 3e6, scout: 1e6}
     environments = {name: aec_runner(make()) for name, make in aec_environments().items()}
     for name in runners:
-        figure(name, "steps/s", 3e6 if name == largest else None)
-    figure("bytes a table", "B", 4096, at_least=False).values.append(float(batch_bytes()))
+        figure(name, "steps/s", targets.get(name))
+    figure("bytes a table", "B", 4096, at_least=False).values.append(float(batch_bytes(coyote_v0)))
+    figure("scout_v0: bytes a table", "B").values.append(float(batch_bytes(scout_v0)))
     for name in environments:
         figure(name, "turns/s")
 
@@ -257,6 +271,7 @@ def measure(repeats: int, seconds: float) -> list[Figure]:
     starts = (
         ("cold start, all kernels of training", COLD_CODE, 40.0, 1),
         ("warm start to the first reset", WARM_CODE, 2.0, repeats),
+        ("cold start, SCOUT's kernels after these", SCOUT_CODE, None, 1),
         ("import coyote_env", IMPORT_CODE, 0.5, repeats),
         ("a Python that does nothing", "pass", None, repeats),
     )

@@ -15,24 +15,24 @@ from pettingzoo import AECEnv
 from coyote_env import coyote_v0
 from coyote_env.core.game import IllegalAction
 from coyote_env.coyote.rules import Rules
-from tests.aec import CONFIGURATIONS, finish, legal, pick, play, snapshot, trace
+from tests.aec import BOTH_GAMES, finish, legal, make_env, pick, play, snapshot, trace
 
 pytestmark = pytest.mark.filterwarnings("error")
 
 
 @pytest.fixture
 def make():
-    return coyote_v0.env
+    return make_env
 
 
-@pytest.fixture(params=list(CONFIGURATIONS.values()), ids=list(CONFIGURATIONS))
+@pytest.fixture(params=list(BOTH_GAMES.values()), ids=list(BOTH_GAMES))
 def arguments(request):
     return request.param
 
 
 def running_game(seed: int = 3, turns: int = 5, **arguments: Any) -> Any:
     """An env in the middle of a game."""
-    env = coyote_v0.env(**arguments)
+    env = make_env(**arguments)
     env.reset(seed=seed)
     for _ in play(env, np.random.default_rng(seed), turns):
         pass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import os
 import random
@@ -15,9 +16,8 @@ import numpy as np
 import pytest
 from pettingzoo.test import api_test, render_test, seed_test
 
-from coyote_env import coyote_v0
 from coyote_env.coyote.rules import VARIANTS
-from tests.aec import CONFIGURATIONS, snapshot, trace
+from tests.aec import BOTH_GAMES, FACES, make_batch, make_env, snapshot, trace
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -28,7 +28,12 @@ DICT_OBSERVATION_MESSAGES = (
 )
 
 GRID: list[dict[str, Any]] = [
-    *CONFIGURATIONS.values(),
+    *BOTH_GAMES.values(),
+    *(
+        {"game": "scout_v0", "num_players": n, "exemption": exemption, "reward": reward}
+        for n, exemption, reward in itertools.product((2, 3, 4, 5), ("text", "rulebook"), ("win", "placement", "round"))
+    ),
+    {"game": "scout_v0", "rounds": 1, "stall_limit": 1, "illegal_action": "forfeit"},
     *({"num_players": n} for n in range(2, 11)),
     *({"num_players": n, "deck": "classic-36", "variants": "none"} for n in range(2, 11)),
     *({"num_players": 3, "variants": [name]} for name in VARIANTS),
@@ -41,6 +46,11 @@ GRID: list[dict[str, Any]] = [
     {"lives": 1, "illegal_action": "forfeit"},
     {"lives": 9, "num_players": 5},
 ]
+
+
+def without_game(arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a face itself."""
+    return {key: value for key, value in arguments.items() if key != "game"}
 
 
 def name(arguments: dict[str, Any]) -> str:
@@ -58,17 +68,17 @@ def test_api(face, arguments):
         warnings.simplefilter("error")
         for message in DICT_OBSERVATION_MESSAGES:
             warnings.filterwarnings("ignore", message=message)
-        api_test(getattr(coyote_v0, face)(**arguments), num_cycles=120)
+        api_test(getattr(FACES[arguments.get("game", "coyote_v0")], face)(**without_game(arguments)), num_cycles=120)
 
 
 @grid
 def test_seeds(arguments):
-    seed_test(lambda: coyote_v0.env(**arguments), num_cycles=60)
+    seed_test(lambda: make_env(**arguments), num_cycles=60)
 
 
 @grid
 def test_rendering(arguments):
-    render_test(lambda **more: coyote_v0.env(**arguments, **more), custom_tests={"ansi": lambda text: len(text) > 40})
+    render_test(lambda **more: make_env(**arguments, **more), custom_tests={"ansi": lambda text: len(text) > 40})
 
 
 # --- determinism under disturbance
@@ -80,13 +90,13 @@ def global_generators() -> Any:
     return random.getstate(), np.random.get_state(legacy=False)["state"]["key"].tolist()  # noqa: NPY002
 
 
-@pytest.mark.parametrize("arguments", CONFIGURATIONS.values(), ids=CONFIGURATIONS.keys())
+@pytest.mark.parametrize("arguments", BOTH_GAMES.values(), ids=BOTH_GAMES.keys())
 def test_global_generators_and_other_environments_disturb_nothing(arguments):
-    calm = coyote_v0.env(**arguments)
+    calm = make_env(**arguments)
     calm.reset(seed=11)
     expected = [trace(calm, np.random.default_rng(k), 15) for k in range(10)]
 
-    shaken, neighbour = coyote_v0.env(**arguments), coyote_v0.env(**arguments)
+    shaken, neighbour = make_env(**arguments), make_env(**arguments)
     shaken.reset(seed=11)
     neighbour.reset(seed=12)
     for k in range(10):
@@ -100,7 +110,7 @@ def test_global_generators_and_other_environments_disturb_nothing(arguments):
 
 def batch_trace(num_tables: int, steps: int, **arguments: Any) -> list[list[bytes]]:
     """What each table of a batch shows at each step; table i draws its actions from a stream of its own."""
-    batch = coyote_v0.batch(num_tables, **arguments)
+    batch = make_batch(num_tables, **arguments)
     batch.reset(seed=21)
     chance = [np.random.default_rng((5, i)) for i in range(num_tables)]
     seen: list[list[bytes]] = [[] for _ in range(num_tables)]
@@ -116,7 +126,9 @@ def batch_trace(num_tables: int, steps: int, **arguments: Any) -> list[list[byte
 
 
 @pytest.mark.engine
-@pytest.mark.parametrize("arguments", [{}, {"num_players": 2, "lives": 1}, {"edition": "mini"}], ids=name)
+@pytest.mark.parametrize(
+    "arguments", [{}, {"num_players": 2, "lives": 1}, {"edition": "mini"}, {"game": "scout_v0"}], ids=name
+)
 def test_a_table_plays_alike_in_a_batch_of_any_size(arguments):
     steps = 40
     large = batch_trace(9, steps, **arguments)
@@ -129,15 +141,16 @@ def test_a_table_plays_alike_in_a_batch_of_any_size(arguments):
 
 PLAY = """
 import numpy as np
-from coyote_env import coyote_v0
-from tests.aec import trace
+from tests.aec import make_env, trace
 from tests.test_foreign import batch_trace
-for arguments in ({}, {"num_players": 2, "odds": True}, {"edition": "mini", "num_players": 3}):
-    env = coyote_v0.env(**arguments)
+for arguments in ({}, {"num_players": 2, "odds": True}, {"game": "scout_v0", "fits": True}):
+    env = make_env(**arguments)
     env.reset(seed=31)
     print(trace(env, np.random.default_rng(31), TURNS))
 import hashlib
-print(hashlib.sha256(b"".join(b"".join(rows) for rows in batch_trace(3, 20))).hexdigest())
+for game in ("coyote_v0", "scout_v0"):
+    rows = b"".join(b"".join(rows) for rows in batch_trace(3, 20, game=game))
+    print(hashlib.sha256(rows).hexdigest())
 """
 
 
@@ -164,13 +177,15 @@ def in_process(code: str, **environ: str) -> str:
 def test_other_processes_threads_and_no_compiler_play_alike(environ):
     turns = 200
     lines: list[str] = []
-    for arguments in ({}, {"num_players": 2, "odds": True}, {"edition": "mini", "num_players": 3}):
-        env = coyote_v0.env(**arguments)
+    for arguments in ({}, {"num_players": 2, "odds": True}, {"game": "scout_v0", "fits": True}):
+        env = make_env(**arguments)
         env.reset(seed=31)
         lines.append(trace(env, np.random.default_rng(31), turns))
     printed = in_process(PLAY.replace("TURNS", str(turns)), **environ).split()
-    assert printed[:3] == lines
-    assert len(printed) == 4
+    for game in ("coyote_v0", "scout_v0"):
+        rows = b"".join(b"".join(rows) for rows in batch_trace(3, 20, game=game))
+        lines.append(hashlib.sha256(rows).hexdigest())
+    assert printed == lines
 
 
 # --- imports
@@ -204,8 +219,8 @@ load_policy("bayes", env.unwrapped.game)
 
 
 def test_the_batch_plays_what_the_environment_plays():
-    for arguments in CONFIGURATIONS.values():
-        env, batch = coyote_v0.env(**arguments), coyote_v0.batch(1, **arguments)
+    for arguments in BOTH_GAMES.values():
+        env, batch = make_env(**arguments), make_batch(1, **arguments)
         env.reset(seed=41)
         batch.reset(seed=41)
         rng = np.random.default_rng(41)
