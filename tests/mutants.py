@@ -170,6 +170,7 @@ MUTANTS = [
         'if seat != offender and s["out"][seat] == 0:',
         "if seat != offender:",
         "core/rewards.py",
+        2,
     ),
     # What seats see
     Mutant("own-card-seen", "if k > 0 or all_seen:", "if True:"),

@@ -229,6 +229,18 @@ def test_a_redeal_depends_on_nothing_that_the_seat_cannot_know(kwargs):
     assert compared > 8
 
 
+@pytest.mark.engine
+def test_a_redeal_does_not_tell_which_way_up_another_seat_holds_the_card_it_has_taken():
+    twins = []
+    for way in ("as_is", "turned"):
+        env = scout_v0.env(num_players=3)
+        env.reset(seed=3, options={"first": 0})
+        for action in ("keep", "keep", "keep", "show_0_1", f"scout_left_{way}"):
+            env.step(env.action_id(action))
+        twins.append([env.redeal_hidden(0, np.random.default_rng(seed))._states.tobytes() for seed in range(8)])
+    assert twins[0] == twins[1]
+
+
 @pytest.mark.parametrize("num_players", [2, 4])
 def test_redealt_cards_are_drawn_evenly_from_what_the_seat_has_not_seen(num_players):
     """The leftmost card of the next seat, either way up: any card of the deck but the own ones."""
