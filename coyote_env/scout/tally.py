@@ -51,7 +51,7 @@ class Tally:
         if shows:
             lengths = ", ".join(f"{length}: {count:,}" for length, count in sorted(self._lengths.items()))
             mean = sum(length * count for length, count in self._lengths.items()) / shows
-            lines.append(f"Shows {shows:,}, {mean:.2f} cards on average (by cards: {lengths}); equal ones {self._equal:,}")
+            lines.append(f"Shows {shows:,}, {mean:.2f} cards on average; by cards: {lengths}; equal {self._equal:,}")
         if self._rounds:
             means = self._points / self._rounds
             lines += [f"  seat {seat}: {mean:+.2f} points a round" for seat, mean in enumerate(means)]
