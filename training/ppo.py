@@ -310,7 +310,8 @@ def ppo_terms(
     logits, values = forward(policy, observations)
     log_probabilities = masked_log_probabilities(logits, masks)
     probabilities = log_probabilities.exp()
-    entropy = -(probabilities * log_probabilities).masked_fill(~masks, 0.0).sum(dim=1)
+    # An illegal action has probability 0 exactly, and a finite logarithm: it adds nothing here, nor to a gradient.
+    entropy = -(probabilities * log_probabilities).sum(dim=1)
     log_ratio = log_probabilities.gather(1, actions.unsqueeze(1)).squeeze(1) - old_log_probs
     ratio = log_ratio.exp()
     surrogate = torch.minimum(advantages * ratio, advantages * ratio.clamp(1 - clip_range, 1 + clip_range))
@@ -320,5 +321,5 @@ def ppo_terms(
     if references is None:
         magnet_kl = torch.zeros_like(kl)
     else:
-        magnet_kl = (probabilities * (log_probabilities - references)).masked_fill(~masks, 0.0).sum(dim=1)
+        magnet_kl = (probabilities * (log_probabilities - references)).sum(dim=1)
     return torch.stack([-surrogate, (returns - values) ** 2, entropy, kl, clipped, magnet_kl])
