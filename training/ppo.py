@@ -39,7 +39,8 @@ class SelfPlayPPO(MaskablePPO):
         ent_coef: a number, or a function of the remaining progress (1 to 0), as the learning rate may be.
         waiting_values: also teach the value what seats see while they wait. It is asked for that at a rollout's end, to
             continue chains that are cut there, and without this it would never have seen the like.
-        opponents, opponent_share: the pool of opponents, and the share of tables that seat some (see ``Seating``).
+        opponents, opponent_share, learner_alone: the pool of opponents, the share of tables that seat some, and whether
+            these take all seats but one (see ``Seating``).
         magnet: "none", "ema" or "periodic", see ``Magnet``; with its weight in the loss, decay and period.
         workers: number of worker threads.
         stop: asked between moves and between gradient steps; once it says True, learning ends at once, with the
@@ -55,6 +56,7 @@ class SelfPlayPPO(MaskablePPO):
         *,
         opponents: OpponentPool | None = None,
         opponent_share: float = 0.0,
+        learner_alone: bool = False,
         waiting_values: bool = True,
         magnet: str = "none",
         magnet_weight: float = 0.05,
@@ -76,7 +78,7 @@ class SelfPlayPPO(MaskablePPO):
         self.stop = stop
         self.entropy_schedule = ent_coef if callable(ent_coef) else (lambda _: float(ent_coef))
         num_seats = int(env.batch.game.num_seats)
-        self.seating = Seating(opponents, opponent_share, env.num_envs, num_seats)
+        self.seating = Seating(opponents, opponent_share, env.num_envs, num_seats, learner_alone)
         super().__init__(
             policy,
             env,
