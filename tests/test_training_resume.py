@@ -140,28 +140,40 @@ def test_ctrl_c_and_on(config, tmp_path, capsys, monkeypatch, uninterrupted):
 
 @pytest.mark.slow
 def test_killed_twenty_times_at_random(config, tmp_path, uninterrupted):
-    """As a process from outside, at any moment from the first import to the last file."""
-    whole, folder = 12.0, tmp_path / "run"
-    rng, kills = random.Random(1), 0
+    """As a process from outside: mostly after its work has begun, sometimes before that."""
+    folder, said = tmp_path / "run", tmp_path / "said"
+    rng, kills, in_work = random.Random(1), 0, 0
     arguments = [str(config), "--run-dir", str(folder)]
     while kills < 20:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "training.selfplay", *arguments], cwd=ROOT, stderr=subprocess.DEVNULL
-        )
-        began = time.monotonic()
+        with said.open("w") as file:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "training.selfplay", *arguments], cwd=ROOT, stderr=file, stdout=file
+            )
         try:
-            process.wait(rng.uniform(2.0, whole))
-            whole = max(4.0, time.monotonic() - began)  # it came to its end: kill earlier, and have it do the end again
-            (folder / "evaluation.json").unlink()
+            if rng.random() < 0.8:
+                while not ((folder / "state").exists() if kills == 0 else "going on after" in said.read_text()):
+                    assert process.poll() is None, said.read_text()
+                    time.sleep(0.01)
+                in_work += 1
+                process.wait(rng.uniform(0.0, 3.0))
+            else:
+                process.wait(rng.uniform(0.0, 4.0))
+            assert process.returncode == 0, said.read_text()
+            (folder / "evaluation.json").unlink()  # it came to its end: have it do the last part again
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
             kills += 1
-        if (folder / "config.toml").exists():
+        finally:
+            process.kill()
+        if (folder / "state").exists():
             arguments = ["--resume", str(folder)]
         elif folder.exists():
-            for path in folder.iterdir():
-                path.unlink()
+            shutil.rmtree(folder)
+            kills -= 1
+        else:
+            kills -= 1
+    assert in_work > 10
     assert selfplay.main(["--resume", str(folder)]) == 0
     assert end(folder) == uninterrupted
     assert_nothing_is_broken(folder)
