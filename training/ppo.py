@@ -195,6 +195,15 @@ class SelfPlayPPO(MaskablePPO):
             self.logger.record("rollout/game_length", float(ended.mean()))
         self.logger.record("rollout/games", self.games)
         self.logger.record("rollout/learner_share", self.rollout_buffer.size() / self.rollout_buffer.step_learner.size)
+        if self.opponents is not None:
+            met = [opponent for opponent in self.opponents.opponents.values() if opponent.games]
+            for opponent in met:
+                if opponent.scripted:
+                    self.logger.record(f"pool/{opponent.name}", opponent.score)
+            scores = [opponent.score for opponent in met if not opponent.scripted]
+            if scores:
+                self.logger.record("pool/snapshots", float(np.mean(scores)))
+                self.logger.record("pool/hardest_snapshot", min(scores))
 
     def train(self) -> None:
         """Update the policy on the rollout: sb3-contrib's loss, minibatches shared among the workers."""
