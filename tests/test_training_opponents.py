@@ -242,6 +242,7 @@ def test_scores_are_measured_in_training():
     collect(model)
     scores = {name: opponent.score for name, opponent in opponents.opponents.items()}
     assert scores["perfect"] < 0.35 < scores["fool"]
+    assert model.logger.name_to_value["pool/perfect"] == scores["perfect"]
     weights = opponents.weights(scripted=True)
     assert weights["perfect"] > 1.5 * weights["fool"]
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -138,28 +140,40 @@ def test_ctrl_c_and_on(config, tmp_path, capsys, monkeypatch, uninterrupted):
 
 @pytest.mark.slow
 def test_killed_twenty_times_at_random(config, tmp_path, uninterrupted):
-    """As a process from outside, at any moment from the first import to the last file."""
-    whole, folder = 12.0, tmp_path / "run"
-    rng, kills = random.Random(1), 0
+    """As a process from outside: mostly after its work has begun, sometimes before that."""
+    folder, said = tmp_path / "run", tmp_path / "said"
+    rng, kills, in_work = random.Random(1), 0, 0
     arguments = [str(config), "--run-dir", str(folder)]
     while kills < 20:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "training.selfplay", *arguments], cwd=ROOT, stderr=subprocess.DEVNULL
-        )
-        began = time.monotonic()
+        with said.open("w") as file:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "training.selfplay", *arguments], cwd=ROOT, stderr=file, stdout=file
+            )
         try:
-            process.wait(rng.uniform(2.0, whole))
-            whole = max(4.0, time.monotonic() - began)  # it came to its end: kill earlier, and have it do the end again
-            (folder / "evaluation.json").unlink()
+            if rng.random() < 0.8:
+                while not ((folder / "state").exists() if kills == 0 else "going on after" in said.read_text()):
+                    assert process.poll() is None, said.read_text()
+                    time.sleep(0.01)
+                in_work += 1
+                process.wait(rng.uniform(0.0, 3.0))
+            else:
+                process.wait(rng.uniform(0.0, 4.0))
+            assert process.returncode == 0, said.read_text()
+            (folder / "evaluation.json").unlink()  # it came to its end: have it do the last part again
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
             kills += 1
-        if (folder / "config.toml").exists():
+        finally:
+            process.kill()
+        if (folder / "state").exists():
             arguments = ["--resume", str(folder)]
         elif folder.exists():
-            for path in folder.iterdir():
-                path.unlink()
+            shutil.rmtree(folder)
+            kills -= 1
+        else:
+            kills -= 1
+    assert in_work > 10
     assert selfplay.main(["--resume", str(folder)]) == 0
     assert end(folder) == uninterrupted
     assert_nothing_is_broken(folder)
@@ -168,20 +182,28 @@ def test_killed_twenty_times_at_random(config, tmp_path, uninterrupted):
 # --- What is refused, and what is fallen back on ---------------------------------------------------------------------
 
 
-@pytest.fixture
-def stopped(config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture(scope="module")
+def stopped_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that was stopped with two states behind it."""
-    original = selfplay.Run.write_state
+    original, folder = selfplay.Run.write_state, tmp_path_factory.mktemp("stopped")
 
     def stopping(self: selfplay.Run) -> None:
         original(self)
         if self.model.num_timesteps >= 1000:
             os.kill(os.getpid(), signal.SIGINT)
 
-    with monkeypatch.context() as patched:
+    (folder / "lively.toml").write_text(LIVELY)
+    with pytest.MonkeyPatch.context() as patched:
         patched.setattr(selfplay.Run, "write_state", stopping)
-        assert selfplay.main([str(config), "--run-dir", str(tmp_path / "run")]) == 130
-    return tmp_path / "run"
+        assert selfplay.main([str(folder / "lively.toml"), "--run-dir", str(folder / "run")]) == 130
+    return folder / "run"
+
+
+@pytest.fixture
+def stopped(stopped_once: Path, tmp_path: Path) -> Path:
+    """A copy of that run: where it lies does not matter."""
+    shutil.copytree(stopped_once, tmp_path / "moved")
+    return tmp_path / "moved"
 
 
 def cut(path: Path) -> None:
@@ -219,17 +241,25 @@ def nested(path: Path) -> None:
 
 @pytest.mark.parametrize("damage", [cut, flip, pipe, link, pickled, huge, Path.unlink])
 @pytest.mark.parametrize("name", ["arrays.bin", "state.json"])
-def test_a_damaged_newest_state_falls_back_to_the_one_before_and_says_so(stopped, capsys, uninterrupted, name, damage):
+def test_a_damaged_newest_state_falls_back_to_the_one_before_and_says_so(
+    stopped, capsys, uninterrupted, monkeypatch, name, damage
+):
     states = step_folders(stopped / "state")
     assert len(states) == 2
     damage(states[-1][1] / name)
     capsys.readouterr()
+    # One of them is followed to the end; the others come to the same place.
+    whole = damage is flip and name == "arrays.bin"
+    if not whole:
+        monkeypatch.setattr(selfplay.Run, "train_and_evaluate", lambda self: 0)
     assert selfplay.main(["--resume", str(stopped)]) == 0
     said = capsys.readouterr().err
     assert f"the state after {states[-1][0]:,} steps cannot be used: " in said
     assert name in said
     assert f"going on after {states[0][0]:,} steps" in said
-    assert end(stopped) == uninterrupted
+    assert step_folders(stopped / "state")[0] == states[0]
+    if whole:
+        assert end(stopped) == uninterrupted
 
 
 def test_no_sound_state_is_refused_and_nothing_is_touched(stopped, capsys):
@@ -285,8 +315,6 @@ def test_a_forged_state_is_refused_by_name(stopped, keys, value, message):
 
 
 def test_forged_tables_never_reach_the_kernels(stopped):
-    import hashlib
-
     _, state = step_folders(stopped / "state")[-1]
     config = load_config(stopped / "config.toml")
     model = make_learner(config, make_game(config))
@@ -301,8 +329,6 @@ def test_forged_tables_never_reach_the_kernels(stopped):
 
 
 def test_a_removed_snapshot_leaves_the_pool_and_the_run_goes_on(stopped, capsys):
-    import shutil
-
     first = sorted((stopped / "checkpoints").iterdir())[0]
     shutil.rmtree(first)
     capsys.readouterr()

@@ -198,7 +198,7 @@ def test_missing_config_and_used_folder_are_refused(config, tmp_path, capsys):
 def test_default_folders_are_named_by_config_and_time_and_never_shared(config, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("training.selfplay.time.strftime", lambda _: "20250102-030405")
-    names = [selfplay._make_run_folder(None, "tiny") for _ in range(3)]
+    names = [selfplay.make_run_folder(None, "tiny") for _ in range(3)]
     assert [str(n) for n in names] == [f"runs/tiny-20250102-030405{suffix}" for suffix in ("", "-2", "-3")]
 
 

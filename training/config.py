@@ -122,6 +122,7 @@ class OpponentsConfig:
         low=0,
         high=1,
     )
+    learner_alone: bool = _setting(False, "Opponents take all seats but one of their tables, rather than some.")
     scripted: tuple[str, ...] = _setting((), "Scripted players and paths of checkpoints that may be drawn.")
     snapshots: bool = _setting(True, "This run's checkpoints may be drawn.")
     distinct: int = _setting(

@@ -39,7 +39,8 @@ class SelfPlayPPO(MaskablePPO):
         ent_coef: a number, or a function of the remaining progress (1 to 0), as the learning rate may be.
         waiting_values: also teach the value what seats see while they wait. It is asked for that at a rollout's end, to
             continue chains that are cut there, and without this it would never have seen the like.
-        opponents, opponent_share: the pool of opponents, and the share of tables that seat some (see ``Seating``).
+        opponents, opponent_share, learner_alone: the pool of opponents, the share of tables that seat some, and whether
+            these take all seats but one (see ``Seating``).
         magnet: "none", "ema" or "periodic", see ``Magnet``; with its weight in the loss, decay and period.
         workers: number of worker threads.
         stop: asked between moves and between gradient steps; once it says True, learning ends at once, with the
@@ -55,6 +56,7 @@ class SelfPlayPPO(MaskablePPO):
         *,
         opponents: OpponentPool | None = None,
         opponent_share: float = 0.0,
+        learner_alone: bool = False,
         waiting_values: bool = True,
         magnet: str = "none",
         magnet_weight: float = 0.05,
@@ -76,7 +78,7 @@ class SelfPlayPPO(MaskablePPO):
         self.stop = stop
         self.entropy_schedule = ent_coef if callable(ent_coef) else (lambda _: float(ent_coef))
         num_seats = int(env.batch.game.num_seats)
-        self.seating = Seating(opponents, opponent_share, env.num_envs, num_seats)
+        self.seating = Seating(opponents, opponent_share, env.num_envs, num_seats, learner_alone)
         super().__init__(
             policy,
             env,
@@ -193,6 +195,15 @@ class SelfPlayPPO(MaskablePPO):
             self.logger.record("rollout/game_length", float(ended.mean()))
         self.logger.record("rollout/games", self.games)
         self.logger.record("rollout/learner_share", self.rollout_buffer.size() / self.rollout_buffer.step_learner.size)
+        if self.opponents is not None:
+            met = [opponent for opponent in self.opponents.opponents.values() if opponent.games]
+            for opponent in met:
+                if opponent.scripted:
+                    self.logger.record(f"pool/{opponent.name}", opponent.score)
+            scores = [opponent.score for opponent in met if not opponent.scripted]
+            if scores:
+                self.logger.record("pool/snapshots", float(np.mean(scores)))
+                self.logger.record("pool/hardest_snapshot", min(scores))
 
     def train(self) -> None:
         """Update the policy on the rollout: sb3-contrib's loss, minibatches shared among the workers."""
@@ -310,7 +321,8 @@ def ppo_terms(
     logits, values = forward(policy, observations)
     log_probabilities = masked_log_probabilities(logits, masks)
     probabilities = log_probabilities.exp()
-    entropy = -(probabilities * log_probabilities).masked_fill(~masks, 0.0).sum(dim=1)
+    # An illegal action has probability 0 exactly, and a finite logarithm: it adds nothing here, nor to a gradient.
+    entropy = -(probabilities * log_probabilities).sum(dim=1)
     log_ratio = log_probabilities.gather(1, actions.unsqueeze(1)).squeeze(1) - old_log_probs
     ratio = log_ratio.exp()
     surrogate = torch.minimum(advantages * ratio, advantages * ratio.clamp(1 - clip_range, 1 + clip_range))
@@ -320,5 +332,5 @@ def ppo_terms(
     if references is None:
         magnet_kl = torch.zeros_like(kl)
     else:
-        magnet_kl = (probabilities * (log_probabilities - references)).masked_fill(~masks, 0.0).sum(dim=1)
+        magnet_kl = (probabilities * (log_probabilities - references)).sum(dim=1)
     return torch.stack([-surrogate, (returns - values) ** 2, entropy, kl, clipped, magnet_kl])

@@ -29,8 +29,10 @@ class Seating:
         dealt: every table has been seated once.
     """
 
-    def __init__(self, pool: OpponentPool | None, share: float, num_tables: int, num_seats: int) -> None:
-        self.pool = pool
+    def __init__(
+        self, pool: OpponentPool | None, share: float, num_tables: int, num_seats: int, learner_alone: bool = False
+    ) -> None:
+        self.pool, self.learner_alone = pool, learner_alone
         self.seats = np.full((num_tables, num_seats), LEARNER, np.int16)
         self.returns = np.zeros((num_tables, num_seats), np.float64)
         self.mixed = round(share * num_tables) if pool is not None and num_seats > 1 else 0
@@ -73,8 +75,9 @@ class Seating:
     def begin_games(self, tables: NDArray[np.integer], rng: np.random.Generator) -> None:
         """Seat some tables anew, int[n], as a game begins there.
 
-        The first `share` of the tables seat opponents, in 1 to N-1 of their seats, every number and every set of seats
-        having the same chance; each of these seats gets any of the active ones. Others are the learner's alone.
+        The first `share` of the tables seat opponents, in 1 to N-1 of their seats (N-1 with `learner_alone`), every
+        number and every set of seats having the same chance; each of these seats gets any of the active ones. Others
+        are the learner's alone.
         """
         self.returns[tables] = 0.0
         self.seats[tables] = LEARNER
@@ -82,7 +85,7 @@ class Seating:
         if not self.active or not mixed.size:
             return
         num_seats = self.seats.shape[1]
-        count = rng.integers(1, num_seats, size=len(mixed))
+        count = rng.integers(num_seats - 1 if self.learner_alone else 1, num_seats, size=len(mixed))
         rank = rng.random((len(mixed), num_seats)).argsort(axis=1).argsort(axis=1)
         who = rng.choice(np.array(self.active, np.int16), size=(len(mixed), num_seats))
         self.seats[mixed] = np.where(rank < count[:, None], who, LEARNER)

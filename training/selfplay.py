@@ -108,7 +108,7 @@ def _train(options: argparse.Namespace, command: str, interrupts: Interrupts) ->
     opponents = {name: _load(load_policy, name, game, "evaluation.opponents") for name in names}
     model = make_learner(config, game, stop=lambda: interrupts.requested)
     try:
-        folder = _make_run_folder(options.run_dir, options.config.stem) if resumed is None else resumed
+        folder = make_run_folder(options.run_dir, options.config.stem) if resumed is None else resumed
         try:
             with locked(folder):
                 run = Run(config, game, model, opponents, folder, command, interrupts)
@@ -142,7 +142,8 @@ def _check_run_dir(wanted: Path | None) -> None:
         raise ConfigError(f"--run-dir {wanted} is not allowed; allowed: a new or an empty folder")
 
 
-def _make_run_folder(wanted: Path | None, name: str) -> Path:
+def make_run_folder(wanted: Path | None, name: str) -> Path:
+    """The folder for a run: the wanted one, or a new one under runs/ that nobody else has."""
     if wanted is not None:
         wanted.mkdir(parents=True, exist_ok=True)
         return wanted
@@ -432,6 +433,7 @@ def make_learner(config: Config, game: Game, stop: Callable[[], bool] = lambda: 
         SelfPlayVecEnv(Batch(game, config.run.tables)),
         opponents=pool,
         opponent_share=seating.share,
+        learner_alone=seating.learner_alone,
         workers=config.run.threads,
         stop=stop,
         n_steps=ppo.rollout_steps,

@@ -1,0 +1,58 @@
+"""The approximate best response: one seat against frozen copies, and what is said of it."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from coyote_env.policies import load_policy
+from tests.test_training_ppo import pool
+from tests.test_training_run import TINY
+from tests.toy_games import RandomPolicy
+from training import best_response, selfplay
+from training.report import Result
+from training.seating import LEARNER, Seating
+
+
+def test_the_learner_has_one_seat_at_every_table_and_each_as_often():
+    seating, rng = Seating(pool(RandomPolicy()), 1.0, 400, 4, learner_alone=True), np.random.default_rng(0)
+    seating.begin_rollout(rng)
+    mine = seating.seats == LEARNER
+    assert (mine.sum(axis=1) == 1).all()
+    assert (mine.sum(axis=0) > 70).all()
+
+
+def test_a_policys_manifest_gets_the_figure(tmp_path, capsys):
+    path = tmp_path / "tiny.toml"
+    path.write_text(TINY)
+    assert selfplay.main([str(path), "--run-dir", str(tmp_path / "run"), "--set", "run.steps=600"]) == 0
+    policy = tmp_path / "run" / "policy"
+    capsys.readouterr()
+    arguments = [str(policy), "--steps", "1000", "--games", "200", "--run-dir", str(tmp_path / "response"), "--write"]
+    assert best_response.main(arguments) == 0
+    assert "a lower bound on how far it can be beaten" in capsys.readouterr().out
+    figure = json.loads((policy / "manifest.json").read_text())["training"]["best_response"]
+    assert (figure["steps"], figure["games"], figure["fair"]) == (1000, 200, 0.5)
+    load_policy(policy)  # its manifest is still one
+
+
+def test_the_statement():
+    text = best_response.statement(Result.from_wins("bayes", 1000, 400, 4), 5000)
+    assert text.splitlines()[0] == "a learner of 5,000 decisions wins 40.0% beside bayes, fair share 25.0%:"
+    assert text.splitlines()[1].startswith("+15.0% (+12.0% to +18.1%), a lower bound")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["bayes"], "bayes has no config.toml; give --config"),
+        (["bayes", "--config", "{0}/tiny.toml", "--write"], "--write is not allowed: bayes has no manifest.json"),
+        (["bayes", "--config", "{0}/tiny.toml", "--set", "run.sede=1"], "run.sede is not a setting"),
+    ],
+)
+def test_mistakes(tmp_path, capsys, arguments, message):
+    (tmp_path / "tiny.toml").write_text(TINY)
+    assert best_response.main([argument.format(tmp_path) for argument in arguments]) == 2
+    assert message in capsys.readouterr().err

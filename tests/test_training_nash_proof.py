@@ -1,0 +1,79 @@
+"""Exact NashConv of a learner's policy: the tree is the game's, and the command says whether the target is met."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from tests.test_training_run import TINY
+from training import nash_proof
+from training.config import ConfigError, load_config
+from training.selfplay import make_game
+
+pyspiel = pytest.importorskip("pyspiel")
+
+
+@pytest.fixture(scope="module")
+def tree() -> nash_proof.Tree:
+    from coyote_env import coyote_v0
+
+    return nash_proof.Tree(coyote_v0.game(edition="mini", num_players=2))
+
+
+def test_nash_conv_of_a_known_policy(tree):
+    masks = tree.masks.numpy()
+    uniform = masks / masks.sum(axis=1, keepdims=True)
+    expected = pyspiel.nash_conv(tree._cached, pyspiel.UniformRandomPolicy(tree._cached))
+    assert tree.nash_conv(uniform) == pytest.approx(expected, abs=1e-9)
+    first = np.zeros(masks.shape)
+    first[np.arange(len(masks)), masks.argmax(axis=1)] = 1.0
+    assert tree.nash_conv(first) > expected
+
+
+def test_information_states_of_a_seat_have_different_views(tree):
+    # Views are relative: the two seats share each of them.
+    views, count = np.unique(tree.observations.numpy(), axis=0, return_counts=True)
+    assert len(tree.masks) == 1024
+    assert len(views) == 512
+    assert (count == 2).all()
+    assert tree.masks.any(dim=1).all()
+
+
+def test_cfr_comes_down(tree):
+    points = tree.cfr(0.5)
+    assert points[-1][2] < 0.3 * points[0][2]
+    assert [steps % tree.num_decisions for steps, _, _ in points] == [0] * len(points)
+
+
+def test_the_command(tmp_path, capsys):
+    path = tmp_path / "tiny.toml"
+    path.write_text(TINY)
+    arguments = [
+        str(path),
+        "--seeds",
+        "1",
+        "2",
+        "--every",
+        "1000",
+        "--cfr-seconds",
+        "0.1",
+        "--out",
+        f"{tmp_path}/proof",
+    ]
+    assert nash_proof.main([*arguments, "--target", "0.0001"]) == 1
+    printed = capsys.readouterr().out
+    assert "seed  decisions   seconds  NashConv" in printed
+    figures = json.loads((tmp_path / "proof.json").read_text())
+    assert list(figures["curves"]) == ["seed 1", "seed 2", "CFR+"]
+    assert (tmp_path / "proof.png").stat().st_size > 1000
+    assert nash_proof.main([*arguments[:3], "--minutes", "0", "--cfr-seconds", "0", "--target", "5"]) == 0
+
+
+def test_games_that_cannot_be_walked_over_are_refused(tmp_path):
+    path = tmp_path / "tiny.toml"
+    path.write_text(TINY)
+    game = make_game(load_config(path))
+    with pytest.raises(ConfigError, match="has more than 100 nodes; choose a smaller table"):
+        nash_proof.Tree(game, max_nodes=100)

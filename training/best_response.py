@@ -1,0 +1,89 @@
+"""How far a policy can be beaten: ``python -m training.best_response POLICY --steps 2_000_000``.
+
+A fresh learner plays one seat of every table, frozen copies of the policy all others, for a stated budget; then it is
+measured there. How far above its fair share it gets is a lower bound on the policy's exploitability: another learner,
+or more steps, may get further, and finding nothing proves nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from . import selfplay
+from .checkpoint import to_json
+from .config import ConfigError, load_config
+from .files import write_atomic
+from .report import Result
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command. Exit codes as of ``training.selfplay``, whose run this is."""
+    parser = argparse.ArgumentParser(
+        prog="python -m training.best_response", description="Train a fresh learner against frozen copies of a policy."
+    )
+    parser.add_argument("policy", help="folder of a checkpoint, or name of a scripted player")
+    parser.add_argument("--steps", type=int, default=2_000_000, help="budget: decisions of the learner")
+    parser.add_argument("--games", type=int, default=10_000, help="games of the measurement at the end")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--config", type=Path, help="game, network and learning rule; default the policy's config.toml")
+    parser.add_argument("--set", dest="overrides", metavar="SECTION.KEY=VALUE", action="append", default=[])
+    parser.add_argument("--run-dir", type=Path, help="folder of the run, new or empty; default runs/CONFIG-TIME")
+    parser.add_argument("--write", action="store_true", help="put the result into the policy's manifest.json")
+    options = parser.parse_args(arguments)
+    folder = Path(options.policy)
+    config = options.config or folder / "config.toml"
+    try:
+        if options.config is None and not config.exists():
+            raise ConfigError(f"{options.policy} has no config.toml; give --config with the game and the learning rule")
+        if options.write and not (folder / "manifest.json").is_file():
+            raise ConfigError(f"--write is not allowed: {options.policy} has no manifest.json")
+        load_config(config, options.overrides)
+    except (ConfigError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    name = json.dumps(options.policy)  # a TOML text too
+    run_dir = options.run_dir or selfplay.make_run_folder(None, f"best-response-{folder.name}")
+    settings = [
+        f"run.seed={options.seed}",
+        f"run.steps={options.steps}",
+        "opponents.share=1.0",
+        "opponents.learner_alone=true",
+        f"opponents.scripted=[{name}]",
+        "opponents.scripted_share=1.0",
+        "opponents.snapshots=false",
+        f"evaluation.opponents=[{name}]",
+        f"evaluation.games={options.games}",
+    ]
+    command = [str(config), "--run-dir", str(run_dir)]
+    for setting in [*options.overrides, *settings]:
+        command += ["--set", setting]
+    code = selfplay.main(command)
+    if code != 0:
+        return code
+    (figures,) = json.loads((run_dir / "evaluation.json").read_text(encoding="utf-8"))
+    result = Result(**figures)
+    print(statement(result, options.steps))
+    if options.write:
+        path = folder / "manifest.json"
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+        manifest["training"]["best_response"] = figures | {"steps": options.steps, "seed": options.seed}
+        write_atomic(path, to_json(manifest))
+    return 0
+
+
+def statement(result: Result, steps: int) -> str:
+    """The result in words."""
+    above, low, high = (value - result.fair for value in (result.share, result.low, result.high))
+    return (
+        f"a learner of {steps:,} decisions wins {result.share:.1%} beside {result.opponent}, "
+        f"fair share {result.fair:.1%}:\n"
+        f"{above:+.1%} ({low:+.1%} to {high:+.1%}), a lower bound on how far it can be beaten"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
