@@ -32,10 +32,10 @@ train: $(STAMP)  ## train the quick start (or CONFIG=...) by self-play
 ENGINE_TESTS = $(shell grep -l 'mark\.engine' tests/test_*.py)
 
 test: $(STAMP)  ## run all tests but the slow ones
-	$(PY) -c 'import coyote_env.coyote_v0, coyote_env.coyote.bots'
+	$(PY) -c 'import coyote_env.coyote_v0, coyote_env.coyote.bots, coyote_env.scout_v0, coyote_env.scout.bots'
 	$(PY) -m pytest $(PYTEST_ARGS)
 	NUMBA_DISABLE_JIT=1 $(PY) -m pytest $(PYTEST_ARGS) -m 'engine and not slow' $(ENGINE_TESTS)
-	NUMBA_BOUNDSCHECK=1 $(PY) -c 'import coyote_env.coyote_v0'
+	NUMBA_BOUNDSCHECK=1 $(PY) -c 'import coyote_env.coyote_v0, coyote_env.scout_v0'
 	NUMBA_BOUNDSCHECK=1 $(PY) -m pytest $(PYTEST_ARGS) -m 'engine and not slow' $(ENGINE_TESTS)
 
 test-slow: $(STAMP)  ## run the slow tests
