@@ -566,6 +566,12 @@ class Random:
         actions: Ints = np.argmax(legal > pick[:, None], axis=1)
         return actions
 
+    def probabilities(self, observation: NDArray[np.float32], action_mask: NDArray[np.int8]) -> Reals:
+        """What ``act`` draws from, float64 (B, A)."""
+        _, mask = checked(self.game, self.name, observation, action_mask)
+        chances: Reals = mask / mask.sum(axis=1, keepdims=True)
+        return chances
+
 
 # By live seats. `python -m tests.tune_bots thresholds --seats 2 6` puts the best at 0.220 +- 0.009 for two (0.19 costs
 # 0.7% of wins), 0.169 +- 0.017 for three and 0.111 +- 0.048 for four. For five and six its 2,048 games a round do not
