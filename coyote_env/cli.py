@@ -98,7 +98,9 @@ def _add_match(commands: Any) -> None:
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="same seed, same result; default: %(default)s")
     parser.add_argument("--greedy", action="store_true", help="checkpoints take their best action instead of sampling")
     parser.add_argument(
-        "--no-duplicates", action="store_true", help="a deal of its own for every game, instead of one for each way to sit"
+        "--no-duplicates",
+        action="store_true",
+        help="a deal of its own for every game, instead of one for each way to sit",
     )
     parser.add_argument(
         "--control-variates", action="store_true", help="also the mean return with luck subtracted as far as a critic, "

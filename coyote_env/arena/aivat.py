@@ -216,9 +216,7 @@ class FittedCritic:
         random = np.maximum(scaled @ self._matrix + self._bias, 0)
         return np.concatenate([scaled, random, np.ones((len(inputs), 1), np.float32)], axis=1)
 
-    def __call__(
-        self, views: npt.NDArray[np.float32], entries: npt.NDArray[np.intp]
-    ) -> npt.NDArray[np.float64]:
+    def __call__(self, views: npt.NDArray[np.float32], entries: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:
         """See `Critic`."""
         return np.asarray(self._features(self._inputs(views, entries)) @ self._weights)
 

@@ -14,7 +14,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 FORMAT = "coyote_env league 1"
 
 
-@dataclass(frozen=True)
-class Entrant:
+class Entrant(NamedTuple):
     """A policy in a league. `key` says which: it changes with the network, or with our scripted players' version."""
 
     name: str
@@ -278,7 +277,9 @@ def _check_folder(folder: Path, game: Game, seed: int, games: int) -> None:
     plain = json.loads(json.dumps(mine))
     for field, value in plain.items():
         if found.get(field) != value:
-            raise ValueError(f"{path}: {field} = {found.get(field)!r}; this league has {value!r}; choose another folder")
+            raise ValueError(
+                f"{path}: {field} = {found.get(field)!r}; this league has {value!r}; choose another folder"
+            )
 
 
 def _replace(path: Path, text: str) -> None:

@@ -32,7 +32,7 @@ from coyote_env.policies import CheckpointPolicy, Player, PolicyError, resolve
 if TYPE_CHECKING:
     from coyote_env.arena.aivat import Critic
     from coyote_env.core.game import Game
-    from coyote_env.core.record import GameRecord, RecordWriter
+    from coyote_env.core.record import RecordWriter
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,8 @@ class MatchResult:
                 for p, source in zip(self.policies, self.sources, strict=True)
             ],
             "faults": [
-                {"game": f.game, "policy": f.entry, "what": f.what, "record": f.record.as_dict()} for f in self.faults[:10]
+                {"game": f.game, "policy": f.entry, "what": f.what, "record": f.record.as_dict()}
+                for f in self.faults[:10]
             ],
             "decisions": self.decisions,
             "seconds": self.seconds,

@@ -60,7 +60,9 @@ def orders_of(
         runs = np.split(np.arange(seats), np.flatnonzero(np.diff(sorted_places[game]) > 1e-9) + 1)
         turns = int(np.lcm.reduce([len(run) for run in runs]))
         for turn in range(turns):
-            turned = np.concatenate([np.sort(best_first[game, run])[(np.arange(len(run)) + turn) % len(run)] for run in runs])
+            turned = np.concatenate(
+                [np.sort(best_first[game, run])[(np.arange(len(run)) + turn) % len(run)] for run in runs]
+            )
             rows.append(turned[None])
             weights.append(np.full(1, 1 / turns))
             groups.append(group[game : game + 1])
@@ -106,9 +108,7 @@ def plackett_luce(
     return np.asarray(theta - theta.mean())
 
 
-def _likelihood(
-    kinds: npt.NDArray[np.intp], weights: npt.NDArray[np.float64], theta: npt.NDArray[np.float64]
-) -> float:
+def _likelihood(kinds: npt.NDArray[np.intp], weights: npt.NDArray[np.float64], theta: npt.NDArray[np.float64]) -> float:
     strengths = theta[kinds]
     total = -PRIOR / 2 * float((theta**2).sum())
     for place in range(kinds.shape[1] - 1):

@@ -239,6 +239,8 @@ class Batch:
             raise TypeError(f"{name} must be integers, not {array.dtype}")
         if array.shape != (count,):
             raise ValueError(f"{name} must have shape ({count},), one a table, not {array.shape}")
-        if array.dtype == np.uint64 and array.size and array.max() > np.iinfo(np.int64).max:  # these would turn negative
+        if (
+            array.dtype == np.uint64 and array.size and array.max() > np.iinfo(np.int64).max
+        ):  # these would turn negative
             raise ValueError(f"{name} must be at most {np.iinfo(np.int64).max}, not {array.max()}")
         return np.ascontiguousarray(array, np.int64)

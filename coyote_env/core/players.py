@@ -140,7 +140,9 @@ class Players:
             ids = np.flatnonzero(mask[row])
             names = ", ".join(self.game.action_names[i] for i in ids[:_SHOWN])
             more = f" and {ids.size - _SHOWN} more" if ids.size > _SHOWN else ""
-            fault = PolicyError(f"policy {label!r} in seat {batch.seat[tables[row]]} chose {name}; legal: {names}{more}")
+            fault = PolicyError(
+                f"policy {label!r} in seat {batch.seat[tables[row]]} chose {name}; legal: {names}{more}"
+            )
             fault.action = action if inside[row] else -1
             raise fault
         return actions.astype(np.int64)

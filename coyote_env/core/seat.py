@@ -67,9 +67,7 @@ class SeatTables:
         self._keys = np.zeros(num_tables, np.uint64)  # of what opponents draw in it
         self._all = np.arange(num_tables)
 
-    def deal(
-        self, tables: NDArray[np.intp], seeds: NDArray[np.uint64] | None = None, seat: int | None = None
-    ) -> None:
+    def deal(self, tables: NDArray[np.intp], seeds: NDArray[np.uint64] | None = None, seat: int | None = None) -> None:
         """Deals at these tables, as ``Batch.deal``, and plays until the own seat is to move. ``seat``: for these games."""
         for _ in range(_MOST_DEALS):
             self.batch.deal(tables, seeds)
@@ -288,7 +286,9 @@ class SeatVectorEnv(gymnasium.vector.VectorEnv[NDArray[np.float32], NDArray[np.i
         self._started = True
         return self._tables.views(self._everywhere), self._infos()
 
-    def step(self, actions: Any) -> tuple[NDArray[np.float32], NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
+    def step(
+        self, actions: Any
+    ) -> tuple[NDArray[np.float32], NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
         """Plays the own seats' actions, integers (T,), and the others until the own seats are to move again."""
         if not self._started:
             raise RuntimeError("no game has been dealt; call reset() before step()")

@@ -345,10 +345,17 @@ def decide_many(
     sums (REACH, 3), follow (N,).
     """
     n = live.shape[1]
-    size = weight.shape[1]
     width = odds.shape[1] - 1
     for i in range(len(actions)):
         w, mask = weight[i], masks[i]
+        # Cases that cannot be are left out: they would add nothing, at the price of the others.
+        size = 0
+        for c in range(weight.shape[1]):
+            if w[c] > 0:
+                w[size] = w[c]
+                for j in range(n):
+                    tail[i, j, size], shift[i, j, size] = tail[i, j, c], shift[i, j, c]
+                size += 1
         bid, before, announcer = facts[i, BID], facts[i, BEFORE], facts[i, ANNOUNCER]
         count = 0
         for k in range(n):
