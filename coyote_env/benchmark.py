@@ -99,13 +99,16 @@ class Score:
     seconds: float
     versions: dict[str, str]
 
-    HEADER = "| protocol | task | policy | mean return | 95% interval | wins | faults | games |\n|---|---|---|---:|---|---:|---:|---:|"
+    HEADER = (
+        "| protocol | task | policy | mean return | 95% interval | wins | faults | games |\n"
+        "|---|---|---|---:|---|---:|---:|---:|"
+    )
 
     def row(self) -> str:
         """Its row of the results table, in Markdown."""
         return (
-            f"| {self.protocol} | {self.task} | {self.policy} | {self.mean_return:+.3f} | {self.low:+.3f} to {self.high:+.3f} "
-            f"| {self.share:.1%} | {self.faults:,} | {self.games:,} |"
+            f"| {self.protocol} | {self.task} | {self.policy} | {self.mean_return:+.3f} | {self.low:+.3f} to "
+            f"{self.high:+.3f} | {self.share:.1%} | {self.faults:,} | {self.games:,} |"
         )
 
     def __str__(self) -> str:

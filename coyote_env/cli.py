@@ -89,8 +89,8 @@ def _add_match(commands: Any) -> None:
     parser = commands.add_parser(
         "match",
         help="play policies against each other and print how often each wins",
-        description="Plays games between policies, one a seat, every deal once for each way to turn them round the table, "
-        "and prints how often each wins. num_players is the number of policies.",
+        description="Plays games between policies, one a seat, every deal once for each way to turn them round the "
+        "table, and prints how often each wins. num_players is the number of policies.",
     )
     parser.add_argument("policies", nargs="+", metavar="POLICY", help="a scripted player's name or a checkpoint folder")
     _add_game(parser)

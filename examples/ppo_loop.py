@@ -13,6 +13,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import torch
+from gymnasium import spaces
 from torch import nn
 
 import coyote_env  # noqa: F401  # registers the environments
@@ -45,6 +46,8 @@ def main() -> None:
 
     torch.manual_seed(0)
     envs = gymnasium.make_vec("coyote_env/Coyote-v0", num_envs=TABLES, **table)
+    assert isinstance(envs.single_observation_space, spaces.Box)
+    assert isinstance(envs.single_action_space, spaces.Discrete)
     size, actions = envs.single_observation_space.shape[0], int(envs.single_action_space.n)
     agent = Agent(size, actions)
     optimizer = torch.optim.Adam(agent.parameters(), lr=1e-3, eps=1e-5)

@@ -111,8 +111,8 @@ class LeagueResult:
             rank = "-" if self.alpha_rank is None else f"{self.alpha_rank[i]:.2f}"
             lines.append(
                 f"| {self.names[i]} | {self.ratings.rating[i]:.0f} | {self.ratings.low[i]:.0f} to "
-                f"{self.ratings.high[i]:.0f} | {self.share[i]:.1%} | {self.place[i]:.2f} | {self.lottery[i]:.2f} | {rank} | "
-                f"{self.games[i]:,} |"
+                f"{self.ratings.high[i]:.0f} | {self.share[i]:.1%} | {self.place[i]:.2f} | {self.lottery[i]:.2f} "
+                f"| {rank} | {self.games[i]:,} |"
             )
         arguments = ", ".join(f"{key}={value}" for key, value in self.kwargs.items())
         lines += [
@@ -219,8 +219,8 @@ def play_league(
 ) -> LeagueResult:
     """Plays what is not in `folder` yet, `games` for each line-up (rounded up to whole deals), and rates all entrants.
 
-    Raises ValueError for a folder of another league, by field; MatchStopped as `play_match` does, with `on_error="stop"`;
-    the line-ups that are finished stay in the folder.
+    Raises ValueError for a folder of another league, by field; MatchStopped as `play_match` does; the
+    line-ups that are finished stay in the folder.
     """
     seats = game.num_seats
     games = -(-whole("games", games, 1) // seats) * seats

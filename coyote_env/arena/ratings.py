@@ -37,7 +37,7 @@ class Orders:
         weight = self.weight if groups is None else self.weight * groups[self.group]
         # Added up kind by kind, each from its sorted parts: rounding must not tell the order of the games.
         order = np.lexsort((weight, self.kind))
-        return np.bincount(self.kind[order], weight[order], len(self.kinds))
+        return np.bincount(self.kind[order], weight[order], len(self.kinds)).astype(np.float64)
 
 
 def orders_of(
@@ -47,7 +47,7 @@ def orders_of(
 
     A game in which k share a place counts as k orders of weight 1/k, in which they take turns.
     """
-    games, seats = places.shape
+    seats = places.shape[1]
     rows, weights, groups = [], [], []
     order = np.argsort(places, axis=1, kind="stable")
     best_first = np.take_along_axis(seated, order, axis=1)

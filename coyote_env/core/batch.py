@@ -127,7 +127,7 @@ class Batch:
         self.game.legal_mask(self.game.rules, self.states, self._mask)
 
     def step(self, actions: ArrayLike, tables: NDArray[np.intp] | None = None) -> None:
-        """Plays ``actions``, integers (T,), of the seats to move; or (n,), at ``tables`` alone, int (n,), different ones:
+        """Plays ``actions``, integers (T,), of the seats to move; or (n,), at ``tables`` alone, int (n,), no two alike:
         the others stay as they are, with no rewards and not done.
 
         Raises IllegalAction naming the first table at fault (nothing has changed then at any), or, with

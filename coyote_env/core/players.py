@@ -22,8 +22,8 @@ _SHOWN = 10  # legal actions named in an error
 class PolicyError(RuntimeError):
     """A policy gave no legal answer: it failed, or answered nonsense. The message names the policy, row or seat.
 
-    ``row``: which of the rows that were asked for, where it was asked by ``Players``; else None. ``action``: the illegal
-    action that it chose, if within range; else -1.
+    ``row``: which of the rows that were asked for, where it was asked by ``Players``; else None. ``action``: the
+    illegal action that it chose, if within range; else -1.
     """
 
     row: int | None = None

@@ -489,8 +489,8 @@ def trace(
     states: NDArray[np.void],
     names: Sequence[str] | None,
 ) -> GameRecord:
-    """The record of the game at ``states`` (1,), from who started, its action ids, and its tape (D,), which may be blank
-    where the table's seed decided.
+    """The record of the game at ``states`` (1,), from who started, its action ids, and its tape (D,), which may be
+    blank where the table's seed decided.
 
     Raises RuntimeError if these do not lead to ``states``: then they are not that game's.
     """

@@ -120,8 +120,8 @@ def small_tree(game: Game, max_nodes: int) -> tuple[Any, dict[str, Any], Callabl
     """See ``arena.exploit.EXACT``. Raises ValueError for a tree of more than ``max_nodes``, before it is in memory."""
     rules = {name: value for name, value in game.kwargs.items() if name != "odds"}
     whole: CoyoteGame = pyspiel.load_game(NAME, parameters_of(**rules))
-    # Most tables are larger by orders of magnitude, which a few random plays tell sooner than counting does (Knuth, 1975:
-    # the product of the branches along one is an unbiased estimate of the leaves).
+    # Most tables are larger by orders of magnitude, which a few random plays tell sooner than counting does (Knuth,
+    # 1975: the product of the branches along one is an unbiased estimate of the leaves).
     rng = np.random.default_rng(0)
     guesses = []
     for _ in range(10):
