@@ -23,6 +23,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_match(commands)
     _add_league(commands)
+    _add_exploit(commands)
+    _add_submit(commands)
     _add_records(commands)
     _add_solve(commands)
     arguments = parser.parse_args(argv)
@@ -87,8 +89,8 @@ def _add_match(commands: Any) -> None:
     parser = commands.add_parser(
         "match",
         help="play policies against each other and print how often each wins",
-        description="Plays games between policies, one a seat, every deal once for each way to turn them round the table, "
-        "and prints how often each wins. num_players is the number of policies.",
+        description="Plays games between policies, one a seat, every deal once for each way to turn them round the "
+        "table, and prints how often each wins. num_players is the number of policies.",
     )
     parser.add_argument("policies", nargs="+", metavar="POLICY", help="a scripted player's name or a checkpoint folder")
     _add_game(parser)
@@ -96,7 +98,9 @@ def _add_match(commands: Any) -> None:
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="same seed, same result; default: %(default)s")
     parser.add_argument("--greedy", action="store_true", help="checkpoints take their best action instead of sampling")
     parser.add_argument(
-        "--no-duplicates", action="store_true", help="a deal of its own for every game, instead of one for each way to sit"
+        "--no-duplicates",
+        action="store_true",
+        help="a deal of its own for every game, instead of one for each way to sit",
     )
     parser.add_argument(
         "--control-variates", action="store_true", help="also the mean return with luck subtracted as far as a critic, "
@@ -215,6 +219,106 @@ def _league(arguments: argparse.Namespace) -> None:
     (arguments.out / "league.json").write_text(json.dumps(result.as_dict(), indent=1) + "\n", encoding="utf-8")
     result.heatmap(arguments.out / "heatmap.png")
     print(text)
+
+
+def _add_exploit(commands: Any) -> None:
+    parser = commands.add_parser(
+        "exploit",
+        help="how much a policy can lose: exactly, on small tables",
+        description="Prints the NashConv of a policy in all seats, exactly, where the table is small enough; else says "
+        "how a lower bound is found.",
+    )
+    parser.add_argument("policy", metavar="POLICY", help="a scripted player's name or a checkpoint folder")
+    _add_game(parser)
+    parser.add_argument("--greedy", action="store_true", help="a checkpoint takes its best action instead of sampling")
+    parser.add_argument("--max-nodes", type=int, default=300_000, metavar="N", help="default: %(default)s")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the result there too; the file must not exist")
+    parser.set_defaults(run=_exploit)
+
+
+def _exploit(arguments: argparse.Namespace) -> int:
+    from coyote_env.arena.exploit import LOWER_BOUND, TooLarge, exploitability
+    from coyote_env.policies import load_policy, make_game, scripted_names
+
+    _check_new(arguments.json)
+    game = make_game(arguments.game, dict(arguments.set))
+    greedy = arguments.greedy and arguments.policy not in scripted_names(arguments.game)
+    policy = load_policy(arguments.policy, game, greedy=greedy)
+    try:
+        result = exploitability(game, policy, arguments.max_nodes)
+    except TooLarge as error:
+        print(
+            f"no exact figure: {error}\nA best response that is learnt gives a lower bound of what the policy can lose "
+            f"(no more: a better one may exist). From a checkout: {LOWER_BOUND} --help",
+            file=sys.stderr,
+        )
+        return 1
+    print(result)
+    if arguments.json is not None:
+        _write_new(arguments.json, json.dumps({"policy": arguments.policy, **result.as_dict()}, indent=1))
+    return 0
+
+
+def _add_submit(commands: Any) -> None:
+    from coyote_env.benchmark import PROTOCOL, TASKS
+
+    parser = commands.add_parser(
+        "submit",
+        help="evaluate a policy by the benchmark's protocol",
+        description=f"Plays tasks of protocol {PROTOCOL} and prints the rows of the results table. "
+        f"Tasks: {', '.join(TASKS)}.",
+    )
+    parser.add_argument(
+        "policy", metavar="POLICY", help="an ONNX file, a checkpoint folder, or a scripted player's name"
+    )
+    parser.add_argument("--task", action="append", metavar="T", help="repeatable; default: all", dest="tasks")
+    parser.add_argument(
+        "--python", action="store_true", help="POLICY is MODULE:NAME, a callable of yours: imports and runs it"
+    )
+    parser.add_argument("--name", metavar="TEXT", help="what to call it in the table")
+    parser.add_argument("--greedy", action="store_true", help="a network takes its best action instead of sampling")
+    parser.add_argument("--deals", type=int, metavar="N", help="fewer deals than the task's, for a trial")
+    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1, metavar="N", help="default: %(default)s")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the scores there too; the file must not exist")
+    parser.set_defaults(run=_submit)
+
+
+def _submit(arguments: argparse.Namespace) -> None:
+    from coyote_env import benchmark
+
+    _check_new(arguments.json)
+    tasks = [benchmark.task_of(name) for name in arguments.tasks or benchmark.TASKS]
+    policies = [_submitted(arguments, task.make()) for task in tasks]  # all are refused before any is played
+    scores = []
+    print(benchmark.Score.HEADER)
+    for task, policy in zip(tasks, policies, strict=True):
+        with _progress() as show:
+            score = benchmark.evaluate(
+                policy, task, deals=arguments.deals, name=arguments.name, threads=arguments.threads, progress=show
+            )
+        print(score.row(), flush=True)
+        if score.first_fault is not None:
+            print(f"first fault: {score.first_fault}", file=sys.stderr)
+        scores.append(json.loads(score.to_json()))
+    if arguments.json is not None:
+        _write_new(arguments.json, json.dumps(scores, indent=1))
+
+
+def _submitted(arguments: argparse.Namespace, game: Any) -> Any:
+    from coyote_env import benchmark
+
+    if not arguments.python:
+        return benchmark.load(arguments.policy, game, greedy=arguments.greedy)
+    module, colon, name = arguments.policy.partition(":")
+    if not module or not colon or not name:
+        raise ValueError(f"POLICY = {arguments.policy!r}; with --python it is MODULE:NAME")
+    import importlib
+
+    sys.path.insert(0, os.getcwd())
+    try:
+        return getattr(importlib.import_module(module), name)
+    except AttributeError:
+        raise ValueError(f"{module} has no {name!r}") from None
 
 
 def _add_game(parser: argparse.ArgumentParser) -> None:

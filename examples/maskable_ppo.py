@@ -8,6 +8,7 @@ A fair share at this table of two is 50%.
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -24,7 +25,7 @@ def main() -> None:
     parser.add_argument("--games", type=int, default=500, help="games to play afterwards; default: %(default)s")
     parser.add_argument("--opponent", default="random", help="a scripted player or a checkpoint; default: %(default)s")
     arguments = parser.parse_args()
-    table = {"num_players": 2, "lives": 1, "opponents": [arguments.opponent]}
+    table: dict[str, Any] = {"num_players": 2, "lives": 1, "opponents": [arguments.opponent]}
 
     env = gymnasium.make("coyote_env/Coyote-v0", **table)
     model = MaskablePPO("MlpPolicy", env, gamma=1.0, n_steps=1024, ent_coef=0.01, seed=0)

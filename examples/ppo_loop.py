@@ -1,4 +1,4 @@
-"""PPO in one file, in CleanRL's manner, on 64 tables of the native vector environment; then games against the opponents.
+"""PPO in one file, in CleanRL's manner, on 64 tables of the native vector environment; then games against opponents.
 
     python examples/ppo_loop.py --steps 50000
 
@@ -8,10 +8,12 @@ A fair share at this table of two is 50%.
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 import gymnasium
 import numpy as np
 import torch
+from gymnasium import spaces
 from torch import nn
 
 import coyote_env  # noqa: F401  # registers the environments
@@ -40,10 +42,12 @@ def main() -> None:
     parser.add_argument("--games", type=int, default=500, help="games to play afterwards; default: %(default)s")
     parser.add_argument("--opponent", default="random", help="a scripted player or a checkpoint; default: %(default)s")
     arguments = parser.parse_args()
-    table = {"num_players": 2, "lives": 1, "opponents": [arguments.opponent], "illegal_action": "raise"}
+    table: dict[str, Any] = {"num_players": 2, "lives": 1, "opponents": [arguments.opponent], "illegal_action": "raise"}
 
     torch.manual_seed(0)
     envs = gymnasium.make_vec("coyote_env/Coyote-v0", num_envs=TABLES, **table)
+    assert isinstance(envs.single_observation_space, spaces.Box)
+    assert isinstance(envs.single_action_space, spaces.Discrete)
     size, actions = envs.single_observation_space.shape[0], int(envs.single_action_space.n)
     agent = Agent(size, actions)
     optimizer = torch.optim.Adam(agent.parameters(), lr=1e-3, eps=1e-5)

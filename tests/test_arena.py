@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 from coyote_env import coyote_v0
-from coyote_env.arena import play_match, wilson
+from coyote_env.arena import MatchStopped, play_match, wilson
 from coyote_env.arena.match import game_seeds, seat_order
-from coyote_env.policies import GAMES, PolicyError, registry
-from tests import toy_duel
+from coyote_env.arena.stats import grouped_mean, grouped_share, student
+from coyote_env.core.record import replay, verify
+from coyote_env.policies import GAMES, PolicyError, load_policy, registry
+from tests import networks, toy_duel
 from tests.toy_duel import Chooser
 
 
@@ -359,6 +361,157 @@ def test_bad_arguments_are_named(change, named):
     arguments = {"policies": [challenger, challenger], "num_games": 5, "seed": 0} | change
     with pytest.raises(ValueError, match=named):
         play_match(toy_duel.game(), **arguments)
+
+
+# --- Faults ---
+
+
+def fails_sometimes(kind):
+    """Illegal, NaN or an exception at a long game's choice, where the seat to move is known to be the starter."""
+
+    def answer(observation, action_mask, rng):
+        first = observation[:, 0] == 1
+        drawn = rng.random(len(observation)) < 0.2
+        actions = np.where(first, toy_duel.LONG, toy_duel.WAIT)
+        if (first & drawn).any():
+            if kind == "raises":
+                raise ZeroDivisionError("by chance")
+            if kind == "nan":
+                return actions * np.nan
+            actions[first & drawn] = toy_duel.WAIT if kind == "illegal" else 99
+        return actions
+
+    answer.__name__ = "shaky"
+    return answer
+
+
+@pytest.mark.parametrize("kind", ["illegal", "outside", "raises", "nan"])
+def test_a_failing_policy_forfeits_its_game_and_no_other(kind):
+    game = toy_duel.game(long=3)
+    players = [fails_sometimes(kind), Chooser("steady", 0.0)]
+    results = [play_match(game, players, 300, 5, num_tables=tables, on_error="forfeit") for tables in (1, 40, 300)]
+    for result in results:
+        assert result.policies[0].faults == len(result.faults) == len(results[0].faults)
+        assert (result.returns == results[0].returns).all()
+        assert result.policies[1].faults == 0
+    lost = {fault.game for fault in results[0].faults}
+    assert 10 < len(lost) < 60
+    for number, (own, _) in enumerate(results[0].returns):
+        starts = results[0].returns[number, 0]
+        assert own == -1 if number in lost else starts in (-1, 1)
+    assert "lost" in results[0].table()
+    json.loads(results[0].to_json(), parse_constant=pytest.fail)
+
+
+def test_a_fault_comes_with_the_game_until_then():
+    game = coyote_v0.game(num_players=3)
+    count = 0
+
+    def late(observation, action_mask, rng):
+        nonlocal count
+        count += 1
+        return np.full(len(observation), -1) if count > 20 else challenger(observation, action_mask, rng)
+
+    with pytest.raises(MatchStopped, match=r"^game \d+ \(seed \d+\): policy 'late' in seat \d chose -1") as caught:
+        play_match(game, [late, raiser, raiser], 30, 3, num_tables=4)
+    (fault, *_) = caught.value.faults
+    record = fault.record
+    assert record.result == "unfinished"
+    assert record.seed == game_seeds(3, 30, 3)[fault.game]
+    assert "late" in record.names
+    assert verify(game, record) is None
+    last = list(replay(game, record))[-1]
+    assert record.names[int(last.states["seat"][0])] == "late"
+    # What was finished is what an undisturbed match finds.
+    found = caught.value.result
+    assert (
+        found is None
+        or (found.returns == play_match(game, [challenger, raiser, raiser], found.num_games, 3).returns).all()
+    )
+
+
+def test_finished_deals_of_a_stopped_match_are_kept():
+    game = toy_duel.game(long=3)
+    shaky = fails_sometimes("raises")
+    with pytest.raises(MatchStopped) as caught:
+        play_match(game, [shaky, Chooser("steady", 0.0)], 300, 8, num_tables=1)
+    kept = caught.value.result
+    whole = play_match(game, [shaky, Chooser("steady", 0.0)], 300, 8, on_error="forfeit")
+    assert kept is not None
+    assert kept.num_games % 2 == 0
+    assert kept.num_games <= caught.value.faults[0].game < kept.num_games + 2
+    assert (kept.returns == whole.returns[: kept.num_games]).all()
+
+
+def test_a_policy_for_another_table_is_refused_before_play(tmp_path):
+    game = coyote_v0.game(num_players=3)
+    for other, message in (
+        ({"num_players": 4}, "num_seats = 4"),
+        ({"num_players": 3, "edition": "animals"}, "edition = 'animals'|num_actions|layout_hash"),
+        ({"num_players": 3, "odds": True}, "layout_hash|observation_size"),
+    ):
+        strange = load_policy("random", coyote_v0.game(**other))
+        with pytest.raises(ValueError, match=message):
+            play_match(game, [strange, "random", "random"], 3, 0)
+    folder = networks.write(tmp_path / "net", coyote_v0.game(num_players=4))
+    with pytest.raises(ValueError, match="num_seats = 4; the game to be played has 3"):
+        play_match(game, [folder, "random", "random"], 3, 0)
+
+
+# --- Duplicate deals ---
+
+
+def test_a_deal_is_played_from_every_seat_with_the_same_cards():
+    seeds = game_seeds(4, 10, 4)
+    assert (seeds[:4] == seeds[0]).all()
+    assert seeds[4] != seeds[0]
+    assert (seeds == game_seeds(4, 12, 4)[:10]).all()
+    order = seat_order(4, 8, 4)
+    for deal in (order[:4], order[4:]):
+        assert (np.sort(deal, axis=0) == np.arange(4)[:, None]).all()
+
+
+def test_two_copies_of_a_policy_that_draws_are_exactly_equal_over_a_deal():
+    game = coyote_v0.game(num_players=3)
+    one, other = (load_policy("random", game) for _ in range(2))
+    result = play_match(game, [one, other, one], 90, 1)
+    assert [p.share for p in result.policies] == pytest.approx([1 / 3] * 3)
+    assert all(p.low < 1 / 3 < p.high for p in result.policies)
+
+
+def test_the_match_is_the_same_for_any_tables_and_threads():
+    """With policies that draw."""
+    game = coyote_v0.game(num_players=3)
+    players = ["random", "plus-one", "random"]
+    first = play_match(game, players, 100, 9)
+    for tables, threads in ((3, 1), (1000, 1), (None, 2), (7, 5)):
+        again = play_match(game, players, 100, 9, num_tables=tables, threads=threads)
+        assert (again.returns == first.returns).all()
+        assert again.policies == first.policies
+
+
+def test_grouped_intervals_cover_at_the_stated_rate():
+    """Simulated deals with strong luck of their own: naive intervals would hold the mean far too seldom."""
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(60), 4)
+    hits = naive = shares = 0
+    for _ in range(2_000):
+        luck = np.repeat(rng.normal(size=60), 4)
+        values = luck + 0.5 * rng.normal(size=240)
+        found = grouped_mean(values, groups)
+        hits += found.low <= 0 <= found.high
+        naive += abs(values.mean()) < 1.96 * values.std(ddof=1) / np.sqrt(240)
+        wins = (rng.random(240) < np.repeat(rng.choice([0.1, 0.4], 60), 4)).astype(float)
+        share = grouped_share(wins, groups)
+        shares += share.low <= 0.25 <= share.high
+    assert 0.935 < hits / 2_000 < 0.965
+    assert naive / 2_000 < 0.8
+    assert 0.935 < shares / 2_000 < 0.97
+
+
+def test_students_quantile():
+    for degrees, expected in ((5, 2.5706), (10, 2.2281), (30, 2.0423), (1000, 1.9623)):
+        assert student(degrees) == pytest.approx(expected, rel=3e-3)
 
 
 # --- Reports ---

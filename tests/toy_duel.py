@@ -131,17 +131,22 @@ def _step(
 ) -> int:
     n, long = int(rules[0]["num_players"]), int(rules[0]["long"])
     legal = masks[np.arange(len(states)), np.clip(actions, 0, 2)] != 0
-    if not (legal & (actions >= 0) & (actions <= 2)).all():
-        return int(np.argmin(legal))
+    inside = (actions >= 0) & (actions <= 2)
+    if not ((legal | forfeits) & inside).all():
+        return int(np.argmin((legal | forfeits) & inside))
     rewards[:] = 0
     first = states["choice"] == -1
     states["choice"] = np.where(first, actions, states["choice"])
     states["left"] = np.where(first, np.where(actions == SHORT, 1, long), states["left"] - 1)
     done[:] = states["left"] == 0
+    done |= ~legal
     for i in np.flatnonzero(done):
         starter, short = int(states[i]["starter"]), int(states[i]["choice"]) == SHORT
         rewards[i] = (-1 if short else 1) / (n - 1)
         rewards[i, starter] = 1 if short else -1
+        if not legal[i]:  # a forfeit
+            rewards[i] = 1 / (n - 1)
+            rewards[i, int(states[i]["seat"])] = -1
         states[i]["returns"][:n] = rewards[i]
         states[i]["over"] = 1
         if deals:

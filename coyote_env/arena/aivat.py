@@ -1,8 +1,8 @@
 """Control variates: mean returns with luck subtracted, as far as a critic can tell it, without bias.
 
 After Burch, Schmid, Moravcik, Morrill and Bowling, "AIVAT: a new variance reduction technique for agent evaluation in
-imperfect information games" (AAAI 2018). A critic guesses what a position is worth to a seat. At each decision the guess
-for the position that came of it is held against its mean over what could have come of it:
+imperfect information games" (AAAI 2018). A critic guesses what a position is worth to a seat. At each decision the
+guess for the position that came of it is held against its mean over what could have come of it:
 
 - over the player's own choice, where it says with what probabilities it chooses (`probabilities(observation, mask)`);
 - over chance, by dealing anew: the next round's cards, and the first ones (`seed` in the table's record decides those;
@@ -182,7 +182,7 @@ def open_views(
 
 
 class FittedCritic:
-    """A linear model on the view, who sits where, and fixed random features of both: fitted at once, by least squares."""
+    """A linear model on the view, who sits where, and fixed random features of both, fitted by least squares."""
 
     FEATURES = 256
 
@@ -216,9 +216,7 @@ class FittedCritic:
         random = np.maximum(scaled @ self._matrix + self._bias, 0)
         return np.concatenate([scaled, random, np.ones((len(inputs), 1), np.float32)], axis=1)
 
-    def __call__(
-        self, views: npt.NDArray[np.float32], entries: npt.NDArray[np.intp]
-    ) -> npt.NDArray[np.float64]:
+    def __call__(self, views: npt.NDArray[np.float32], entries: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:
         """See `Critic`."""
         return np.asarray(self._features(self._inputs(views, entries)) @ self._weights)
 

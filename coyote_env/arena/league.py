@@ -14,7 +14,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 FORMAT = "coyote_env league 1"
 
 
-@dataclass(frozen=True)
-class Entrant:
+class Entrant(NamedTuple):
     """A policy in a league. `key` says which: it changes with the network, or with our scripted players' version."""
 
     name: str
@@ -112,8 +111,8 @@ class LeagueResult:
             rank = "-" if self.alpha_rank is None else f"{self.alpha_rank[i]:.2f}"
             lines.append(
                 f"| {self.names[i]} | {self.ratings.rating[i]:.0f} | {self.ratings.low[i]:.0f} to "
-                f"{self.ratings.high[i]:.0f} | {self.share[i]:.1%} | {self.place[i]:.2f} | {self.lottery[i]:.2f} | {rank} | "
-                f"{self.games[i]:,} |"
+                f"{self.ratings.high[i]:.0f} | {self.share[i]:.1%} | {self.place[i]:.2f} | {self.lottery[i]:.2f} "
+                f"| {rank} | {self.games[i]:,} |"
             )
         arguments = ", ".join(f"{key}={value}" for key, value in self.kwargs.items())
         lines += [
@@ -220,8 +219,8 @@ def play_league(
 ) -> LeagueResult:
     """Plays what is not in `folder` yet, `games` for each line-up (rounded up to whole deals), and rates all entrants.
 
-    Raises ValueError for a folder of another league, by field; MatchStopped as `play_match` does, with `on_error="stop"`;
-    the line-ups that are finished stay in the folder.
+    Raises ValueError for a folder of another league, by field; MatchStopped as `play_match` does; the
+    line-ups that are finished stay in the folder.
     """
     seats = game.num_seats
     games = -(-whole("games", games, 1) // seats) * seats
@@ -278,7 +277,9 @@ def _check_folder(folder: Path, game: Game, seed: int, games: int) -> None:
     plain = json.loads(json.dumps(mine))
     for field, value in plain.items():
         if found.get(field) != value:
-            raise ValueError(f"{path}: {field} = {found.get(field)!r}; this league has {value!r}; choose another folder")
+            raise ValueError(
+                f"{path}: {field} = {found.get(field)!r}; this league has {value!r}; choose another folder"
+            )
 
 
 def _replace(path: Path, text: str) -> None:

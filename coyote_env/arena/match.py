@@ -5,8 +5,8 @@ What makes the figures trustworthy:
 - The games are fixed before the first card is dealt: game g has its own seed and its own seating, both from
   (match seed, g) alone, and every one of them is played to its end and counted. (Stopping at the n-th *finished*
   game would count short games first.)
-- Deals are duplicated: each run of N games at N seats has one seed, so the same cards come up and policies draw the same
-  numbers as long as play agrees, and every policy sits in every seat once. What luck gives to a seat it gives to all.
+- Deals are duplicated: each run of N games at N seats has one seed, so the same cards come up and policies draw the
+  same numbers as long as play agrees, and every policy sits in every seat once. Luck of a seat comes to all.
 - Games of one deal are not independent, so intervals are made from the spread between deals.
 """
 
@@ -32,7 +32,7 @@ from coyote_env.policies import CheckpointPolicy, Player, PolicyError, resolve
 if TYPE_CHECKING:
     from coyote_env.arena.aivat import Critic
     from coyote_env.core.game import Game
-    from coyote_env.core.record import GameRecord, RecordWriter
+    from coyote_env.core.record import RecordWriter
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class PolicyResult:
     seats: tuple[SeatResult, ...]  # by seat
 
 
-class MatchStopped(PolicyError):
+class MatchStopped(PolicyError):  # noqa: N818  # it says what happened
     """A policy gave no legal answer, and the match stops there.
 
     Attributes: `faults` (`GameFault`, with the games until then as records) and `result`, a MatchResult of the deals
@@ -146,7 +146,8 @@ class MatchResult:
                 for p, source in zip(self.policies, self.sources, strict=True)
             ],
             "faults": [
-                {"game": f.game, "policy": f.entry, "what": f.what, "record": f.record.as_dict()} for f in self.faults[:10]
+                {"game": f.game, "policy": f.entry, "what": f.what, "record": f.record.as_dict()}
+                for f in self.faults[:10]
             ],
             "decisions": self.decisions,
             "seconds": self.seconds,
@@ -185,11 +186,12 @@ class MatchResult:
         arguments = ", ".join(f"{key}={value}" for key, value in self.kwargs.items())
         rate = self.num_games / self.seconds if self.seconds > 0 else 0.0
         deals = -(-self.num_games // len(self.policies)) if self.duplicates else self.num_games
+        fair = f"fair share {1 / len(self.policies):.1%}"
         lost = [f"{p.name} lost {p.faults:,} games by no legal answer" for p in self.policies if p.faults]
         return "\n".join(
             [
                 f"{self.game} ({arguments})",
-                f"{self.num_games:,} games of {deals:,} deals, seed {self.seed}; fair share {1 / len(self.policies):.1%}",
+                f"{self.num_games:,} games of {deals:,} deals, seed {self.seed}; {fair}",
                 "",
                 *(line.rstrip() for line in lines),
                 *lost,
@@ -376,7 +378,7 @@ def count_results(
     corrections: npt.NDArray[np.float64] | None,
     faults: Sequence[GameFault],
 ) -> tuple[PolicyResult, ...]:
-    """Results of each policy from the returns of each seat, float64[games, seats]; runs of `replays` games are one deal.
+    """Results of each policy from the returns of each seat, float64[games, seats]; `replays` games a deal.
 
     `corrections`: what control variates add to each seat's return, float64[games, seats].
     """

@@ -210,14 +210,10 @@ class _Jobs:
         names = tuple(self.labels[entry] for entry in self.seating[number])
         return replace(record, names=names, seed=int(self.seeds[number]))
 
-    def _record(
-        self, table: int, number: int, batch: Batch, starter: int, moves: npt.NDArray[np.int32]
-    ) -> GameRecord:
+    def _record(self, table: int, number: int, batch: Batch, starter: int, moves: npt.NDArray[np.int32]) -> GameRecord:
         one = slice(table, table + 1)
         tape = self.game.blank_tapes(1)[0]
-        return self._named(
-            number, trace(self.game, int(starter), moves.tolist(), tape, batch.states[one].copy(), None)
-        )
+        return self._named(number, trace(self.game, int(starter), moves.tolist(), tape, batch.states[one].copy(), None))
 
     def _report(self, fault: GameFault) -> None:
         with self.lock:

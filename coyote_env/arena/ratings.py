@@ -37,7 +37,7 @@ class Orders:
         weight = self.weight if groups is None else self.weight * groups[self.group]
         # Added up kind by kind, each from its sorted parts: rounding must not tell the order of the games.
         order = np.lexsort((weight, self.kind))
-        return np.bincount(self.kind[order], weight[order], len(self.kinds))
+        return np.bincount(self.kind[order], weight[order], len(self.kinds)).astype(np.float64)
 
 
 def orders_of(
@@ -47,7 +47,7 @@ def orders_of(
 
     A game in which k share a place counts as k orders of weight 1/k, in which they take turns.
     """
-    games, seats = places.shape
+    seats = places.shape[1]
     rows, weights, groups = [], [], []
     order = np.argsort(places, axis=1, kind="stable")
     best_first = np.take_along_axis(seated, order, axis=1)
@@ -60,7 +60,9 @@ def orders_of(
         runs = np.split(np.arange(seats), np.flatnonzero(np.diff(sorted_places[game]) > 1e-9) + 1)
         turns = int(np.lcm.reduce([len(run) for run in runs]))
         for turn in range(turns):
-            turned = np.concatenate([np.sort(best_first[game, run])[(np.arange(len(run)) + turn) % len(run)] for run in runs])
+            turned = np.concatenate(
+                [np.sort(best_first[game, run])[(np.arange(len(run)) + turn) % len(run)] for run in runs]
+            )
             rows.append(turned[None])
             weights.append(np.full(1, 1 / turns))
             groups.append(group[game : game + 1])
@@ -106,9 +108,7 @@ def plackett_luce(
     return np.asarray(theta - theta.mean())
 
 
-def _likelihood(
-    kinds: npt.NDArray[np.intp], weights: npt.NDArray[np.float64], theta: npt.NDArray[np.float64]
-) -> float:
+def _likelihood(kinds: npt.NDArray[np.intp], weights: npt.NDArray[np.float64], theta: npt.NDArray[np.float64]) -> float:
     strengths = theta[kinds]
     total = -PRIOR / 2 * float((theta**2).sum())
     for place in range(kinds.shape[1] - 1):

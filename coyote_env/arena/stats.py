@@ -45,7 +45,7 @@ def student(degrees: int, confidence: float = 0.95) -> float:
         (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
         (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
     )
-    return z + sum(term / v ** (power + 1) for power, term in enumerate(terms))
+    return z + math.fsum(term / v ** (power + 1) for power, term in enumerate(terms))
 
 
 class Mean(NamedTuple):

@@ -127,7 +127,7 @@ class Batch:
         self.game.legal_mask(self.game.rules, self.states, self._mask)
 
     def step(self, actions: ArrayLike, tables: NDArray[np.intp] | None = None) -> None:
-        """Plays ``actions``, integers (T,), of the seats to move; or (n,), at ``tables`` alone, int (n,), different ones:
+        """Plays ``actions``, integers (T,), of the seats to move; or (n,), at ``tables`` alone, int (n,), no two alike:
         the others stay as they are, with no rewards and not done.
 
         Raises IllegalAction naming the first table at fault (nothing has changed then at any), or, with
@@ -239,6 +239,8 @@ class Batch:
             raise TypeError(f"{name} must be integers, not {array.dtype}")
         if array.shape != (count,):
             raise ValueError(f"{name} must have shape ({count},), one a table, not {array.shape}")
-        if array.dtype == np.uint64 and array.size and array.max() > np.iinfo(np.int64).max:  # these would turn negative
+        if (
+            array.dtype == np.uint64 and array.size and array.max() > np.iinfo(np.int64).max
+        ):  # these would turn negative
             raise ValueError(f"{name} must be at most {np.iinfo(np.int64).max}, not {array.max()}")
         return np.ascontiguousarray(array, np.int64)

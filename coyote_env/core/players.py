@@ -22,8 +22,8 @@ _SHOWN = 10  # legal actions named in an error
 class PolicyError(RuntimeError):
     """A policy gave no legal answer: it failed, or answered nonsense. The message names the policy, row or seat.
 
-    ``row``: which of the rows that were asked for, where it was asked by ``Players``; else None. ``action``: the illegal
-    action that it chose, if within range; else -1.
+    ``row``: which of the rows that were asked for, where it was asked by ``Players``; else None. ``action``: the
+    illegal action that it chose, if within range; else -1.
     """
 
     row: int | None = None
@@ -140,7 +140,9 @@ class Players:
             ids = np.flatnonzero(mask[row])
             names = ", ".join(self.game.action_names[i] for i in ids[:_SHOWN])
             more = f" and {ids.size - _SHOWN} more" if ids.size > _SHOWN else ""
-            fault = PolicyError(f"policy {label!r} in seat {batch.seat[tables[row]]} chose {name}; legal: {names}{more}")
+            fault = PolicyError(
+                f"policy {label!r} in seat {batch.seat[tables[row]]} chose {name}; legal: {names}{more}"
+            )
             fault.action = action if inside[row] else -1
             raise fault
         return actions.astype(np.int64)

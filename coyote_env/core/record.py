@@ -489,7 +489,8 @@ def trace(
     states: NDArray[np.void],
     names: Sequence[str] | None,
 ) -> GameRecord:
-    """The record of the game at ``states`` (1,), from who started, its action ids, and its tape (D,).
+    """The record of the game at ``states`` (1,), from who started, its action ids, and its tape (D,), which may be
+    blank where the table's seed decided.
 
     Raises RuntimeError if these do not lead to ``states``: then they are not that game's.
     """
@@ -511,7 +512,7 @@ def trace(
         moves.append((seat, action, table.used))
     if code < -1 or len(moves) < len(actions) or table.states.tobytes() != states.tobytes():
         raise RuntimeError("what led to this table is not known: its state was not made by the game that was saved")
-    return _made(game, chosen, start, moves, dealt, tape, states[0], forfeited)
+    return _made(game, chosen, start, moves, dealt, table.tapes[0], states[0], forfeited)
 
 
 Sink = Callable[[int, GameRecord], None]

@@ -1,4 +1,4 @@
-"""One seat of a game as a single-agent environment, the others played by policies: Gymnasium's ``Env`` and ``VectorEnv``.
+"""One seat of a game as a single-agent environment, the others played: Gymnasium's ``Env`` and ``VectorEnv``.
 
 An episode is one game as one seat lives it. It begins when that seat is first to move and ends with its last reward:
 at the end of the game, or where the seat is eliminated, since an eliminated seat gets nothing more (``Batch.out``). A
@@ -47,11 +47,11 @@ class SeatTables:
         self, game: Game, num_tables: int, opponents: Sequence[Any], seat: int | str, illegal_action: str
     ) -> None:
         n = game.num_seats
-        if isinstance(opponents, str) or not isinstance(opponents, Sequence) or len(opponents) not in (1, n - 1):
-            given = f"{len(opponents)}" if isinstance(opponents, Sequence) else repr(opponents)
+        if len(opponents) not in (1, n - 1):
             raise ValueError(
-                f"opponents: {given} given; allowed: a list of 1, which plays all other seats, or of {n - 1}, one for each "
-                "of them, clockwise from the own seat"
+                f"opponents: {len(opponents)} given; allowed: a list of 1, which plays all other seats, or "
+                f"of {n - 1}, one for "
+                "each of them, clockwise from the own seat"
             )
         if isinstance(seat, str) and seat != "random":
             raise ValueError(f"seat must be 'random' or a seat from 0 to {n - 1}, not {seat!r}")
@@ -67,10 +67,8 @@ class SeatTables:
         self._keys = np.zeros(num_tables, np.uint64)  # of what opponents draw in it
         self._all = np.arange(num_tables)
 
-    def deal(
-        self, tables: NDArray[np.intp], seeds: NDArray[np.uint64] | None = None, seat: int | None = None
-    ) -> None:
-        """Deals at these tables, as ``Batch.deal``, and plays until the own seat is to move. ``seat``: for these games."""
+    def deal(self, tables: NDArray[np.intp], seeds: NDArray[np.uint64] | None = None, seat: int | None = None) -> None:
+        """Deals at these tables, as ``Batch.deal``, and plays until the own seat, or ``seat``, is to move."""
         for _ in range(_MOST_DEALS):
             self.batch.deal(tables, seeds)
             chosen = self.seat if seat is None else seat
@@ -86,7 +84,7 @@ class SeatTables:
         raise RuntimeError(f"{_MOST_DEALS:,} games in a row ended before seat {self.own[tables[0]]} was to move")
 
     def act(self, actions: Any) -> None:
-        """The own seat's actions, one a table, and then the others' until it is to move again or its episode is over."""
+        """The own seat's actions, one a table, and then the others' until it is to move again or out of the game."""
         self.batch.step(actions)
         self._moves += 1
         self.paid += self.batch.rewards[self._all, self.own]
@@ -135,7 +133,7 @@ def _check_mode(render_mode: str | None, modes: list[str]) -> None:
 
 
 def _seat_option(game: Game, options: Mapping[str, Any] | None) -> int | None:
-    """The seat that reset's options ask for. ValueError for an unknown key: nothing that was asked for is left undone."""
+    """The seat that reset's options ask for. ValueError for an unknown key: no wish is passed over."""
     if options is None:
         return None
     if not isinstance(options, Mapping):
@@ -150,8 +148,8 @@ class SeatEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
     """One seat of one table. See the module for what an episode and its rewards are.
 
     The observation is the seat's flat view, Box float32 (L,), the action an id, ``Discrete(A)``. ``info`` has
-    ``action_mask``, int8 (A,), all zero at the end, and ``seat``, which one is played; ``action_masks()`` is the mask as
-    sb3-contrib asks for it.
+    ``action_mask``, int8 (A,), all zero at the end, and ``seat``, which one is played; ``action_masks()`` is the mask
+    as sb3-contrib asks for it.
 
     ``reset(seed=s)`` deals the game that the AEC environment deals with that seed; without a seed the next one follows.
     ``options={"seat": k}`` fixes the seat for one game.
@@ -213,7 +211,7 @@ class SeatEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
 
     def action_masks(self) -> NDArray[np.bool_]:
         """The legal actions, bool (A,), fresh."""
-        return self._tables.masks()[0] != 0
+        return np.asarray(self._tables.masks()[0] != 0)
 
     def render(self) -> Any:
         """A str ("ansi"), printed and None ("human"), uint8 (H, W, 3) ("rgb_array"), as ``render_mode`` says."""
@@ -234,8 +232,8 @@ class SeatVectorEnv(gymnasium.vector.VectorEnv[NDArray[np.float32], NDArray[np.i
     Row i after ``reset(seed=s)`` is ``SeatEnv`` after ``reset(seed=s + i)``. A list of seeds gives each its own.
 
     Autoreset is SAME_STEP: a step that ends an episode returns the next one's first observation and mask. The last
-    ones are in ``infos["final_obs"]`` (an object array) and ``infos["final_info"]``, ``infos["_final_obs"]`` says where;
-    these keys are there only in steps that end an episode, as in Gymnasium's own vector environments.
+    ones are in ``infos["final_obs"]`` (an object array) and ``infos["final_info"]``; ``infos["_final_obs"]`` says
+    where; these keys are there only in steps that end an episode, as in Gymnasium's own vector environments.
     """
 
     metadata: ClassVar[dict[str, Any]] = {  # type: ignore[misc]  # theirs is no ClassVar
@@ -270,7 +268,7 @@ class SeatVectorEnv(gymnasium.vector.VectorEnv[NDArray[np.float32], NDArray[np.i
     ) -> tuple[NDArray[np.float32], dict[str, Any]]:
         """Deals at all tables and plays until the own seats are to move."""
         seat = _seat_option(self.game, options)
-        if isinstance(seed, Sequence) and not isinstance(seed, str):
+        if isinstance(seed, Sequence):
             seeds = [check_seed(value) for value in seed]
             if len(seeds) != self.num_envs:
                 raise ValueError(f"seed has {len(seeds)} entries; needed: one for each of the {self.num_envs} tables")
@@ -288,7 +286,9 @@ class SeatVectorEnv(gymnasium.vector.VectorEnv[NDArray[np.float32], NDArray[np.i
         self._started = True
         return self._tables.views(self._everywhere), self._infos()
 
-    def step(self, actions: Any) -> tuple[NDArray[np.float32], NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
+    def step(
+        self, actions: Any
+    ) -> tuple[NDArray[np.float32], NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
         """Plays the own seats' actions, integers (T,), and the others until the own seats are to move again."""
         if not self._started:
             raise RuntimeError("no game has been dealt; call reset() before step()")
@@ -319,7 +319,7 @@ class SeatVectorEnv(gymnasium.vector.VectorEnv[NDArray[np.float32], NDArray[np.i
 
     def action_masks(self) -> NDArray[np.bool_]:
         """The legal actions, bool (T, A), fresh."""
-        return self._tables.masks() != 0
+        return np.asarray(self._tables.masks() != 0)
 
     def render(self) -> tuple[Any, ...]:
         """Each table as its own seat sees it: a str ("ansi") or uint8 (H, W, 3) ("rgb_array")."""

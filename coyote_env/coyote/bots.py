@@ -346,10 +346,17 @@ def decide_many(
     sums (REACH, 3), follow (N,).
     """
     n = live.shape[1]
-    size = weight.shape[1]
     width = odds.shape[1] - 1
     for i in range(len(actions)):
         w, mask = weight[i], masks[i]
+        # Cases that cannot be are left out: they would add nothing, at the price of the others.
+        size = 0
+        for c in range(weight.shape[1]):
+            if w[c] > 0:
+                w[size] = w[c]
+                for j in range(n):
+                    tail[i, j, size], shift[i, j, size] = tail[i, j, c], shift[i, j, c]
+                size += 1
         bid, before, announcer = facts[i, BID], facts[i, BEFORE], facts[i, ANNOUNCER]
         count = 0
         for k in range(n):
@@ -680,11 +687,12 @@ class Bayes:
             actions[several] = chosen
             view, several = view.rows(np.flatnonzero(~settled)), several[~settled]
         two = view.facts[:, HIDDEN] - view.facts[:, MIDDLE] > 1
+        worth = self._worth(view)  # of all at once: for 32 rows at a time the calls would cost more than the work
         for kind in (np.flatnonzero(~two), np.flatnonzero(two)):
             for begin in range(0, len(kind), ROWS):
                 rows = kind[begin : begin + ROWS]
                 part = view if len(rows) == len(several) else view.rows(rows)
-                actions[several[rows]] = self._decide(part, action_mask[several[rows]])
+                actions[several[rows]] = self._decide(part, action_mask[several[rows]], worth[rows])
         if self.game.config.peek:
             actions[several] = self._look(view, action_mask[several], actions[several])
         return actions
@@ -732,7 +740,7 @@ class Bayes:
         worth: Reals = (density[left] * then).sum(axis=-1)
         return worth
 
-    def _decide(self, view: View, action_mask: NDArray[np.int8]) -> Ints:
+    def _decide(self, view: View, action_mask: NDArray[np.int8], worth: Reals) -> Ints:
         """Actions for rows that all hide at most one card, or all hide two."""
         rules = self.game.rules
         size, n = view.live.shape
@@ -766,7 +774,7 @@ class Bayes:
             view.facts,
             view.history,
             view.live,
-            self._worth(view),
+            worth,
             weight,
             tail,
             shift,

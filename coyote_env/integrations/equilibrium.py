@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ try:
 except ImportError as error:
     raise ImportError("this needs OpenSpiel and scipy: pip install 'coyote-env[equilibrium]'") from error
 
+from ..core.game import Game
 from ..coyote.rules import Rules
 from .open_spiel import NAME, CoyoteGame, parameters_of
 
@@ -113,6 +114,49 @@ def _tree(game: CoyoteGame, max_nodes: int) -> tuple[Any, dict[str, Any]]:
             raise ValueError(f"{game} has more than {max_nodes:,} nodes; choose a smaller table, or raise max_nodes")
         todo += [state.child(action) for action in actions]
     return tree, known
+
+
+def small_tree(game: Game, max_nodes: int) -> tuple[Any, dict[str, Any], Callable[[Any], tuple[Any, Any]]]:
+    """See ``arena.exploit.EXACT``. Raises ValueError for a tree of more than ``max_nodes``, before it is in memory."""
+    rules = {name: value for name, value in game.kwargs.items() if name != "odds"}
+    whole: CoyoteGame = pyspiel.load_game(NAME, parameters_of(**rules))
+    # Most tables are larger by orders of magnitude, which a few random plays tell sooner than counting does (Knuth,
+    # 1975: the product of the branches along one is an unbiased estimate of the leaves).
+    rng = np.random.default_rng(0)
+    guesses = []
+    for _ in range(10):
+        state, guess = whole.new_initial_state(), 1.0
+        while not state.is_terminal():
+            actions = state.legal_actions()
+            guess *= len(actions)
+            state.apply_action(int(rng.choice(actions)))
+        guesses.append(guess)
+    if min(guesses) > max_nodes or sum(guesses) / len(guesses) > 1000 * max_nodes:
+        raise ValueError(f"{whole} has far more than {max_nodes:,} nodes")
+    known: dict[str, Any] = {}
+    todo = [whole.new_initial_state()]
+    nodes = 1
+    while todo:
+        state = todo.pop()
+        if state.is_terminal():
+            continue
+        if not state.is_chance_node():
+            known.setdefault(state.information_state_string(), state)
+        actions = state.legal_actions()
+        nodes += len(actions)
+        if nodes > max_nodes:
+            raise ValueError(f"{whole} has more than {max_nodes:,} nodes")
+        todo += [state.child(action) for action in actions]
+
+    def look(state: Any) -> tuple[Any, Any]:
+        """As ``game`` shows it, which may have more sections."""
+        record = state.position.record
+        seen, mask = np.empty((1, game.layout.size), np.float32), np.zeros((1, game.num_actions), np.int8)
+        game.observe(game.rules, record, np.array([state.position.seat]), False, seen)
+        game.legal_mask(game.rules, record, mask)
+        return seen[0], mask[0]
+
+    return pyspiel.convert_to_cached_tree(whole), known, look
 
 
 def exact_value(game: CoyoteGame) -> float:

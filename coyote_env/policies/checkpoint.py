@@ -77,6 +77,36 @@ class CheckpointPolicy:
                 raise ValueError(f"{where}: {field} = {stated}; the network in {POLICY_FILE} has {found}")
         self._session = _session(network, str(self.path / POLICY_FILE))
 
+    @classmethod
+    def from_file(
+        cls, path: str | os.PathLike[str], game: Game, *, greedy: bool = False, temperature: float = 1.0
+    ) -> CheckpointPolicy:
+        """A bare `policy.onnx`, without a manifest: that it was made for `game` is for whoever gives it to say, but its
+        inputs and outputs must have that game's sizes. Raises as the constructor does."""
+        if not 0 < temperature < math.inf:
+            raise ValueError(f"temperature = {temperature!r}; allowed: a finite number above 0")
+        policy = cls.__new__(cls)
+        policy.path = Path(path)
+        policy.name = policy.path.name
+        policy.greedy, policy.temperature = bool(greedy), float(temperature)
+        network = _read(policy.path.parent, policy.path.name, onnx_file.MAX_BYTES)
+        try:
+            policy._file = onnx_file.OnnxFile(network)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
+        facts = _facts(game)
+        for field in ("observation_size", "num_actions"):
+            if getattr(policy._file, field) != facts[field]:
+                found = getattr(policy._file, field)
+                raise ValueError(f"{path}: {field} = {found}; the game to be played has {facts[field]}")
+        del facts["edition"]
+        policy.manifest = manifests.Manifest(
+            format_version=manifests.FORMAT_VERSION, game=game.name, kwargs=dict(game.kwargs), **facts, training={},
+            versions={}, evaluation=None, policy_sha256=hashlib.sha256(network).hexdigest(),
+        )  # fmt: skip
+        policy._session = _session(network, str(path))
+        return policy
+
     def __repr__(self) -> str:
         return f"CheckpointPolicy({self.name!r})"
 

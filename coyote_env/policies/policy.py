@@ -32,4 +32,3 @@ class Policy(Protocol):
     ) -> npt.NDArray[np.int64]:
         """One legal action a row, int64[B]."""
         ...
-

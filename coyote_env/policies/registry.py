@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from coyote_env.core.game import Game
 
 
-# What users may give as a player: a name or a folder (see `load_policy`), a policy, or a function that answers like one.
+# What users may give as a player: a name or a folder (see `load_policy`), a policy, or a function.
 Player = Policy | Answer | str | os.PathLike[str]
 
 

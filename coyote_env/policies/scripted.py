@@ -47,3 +47,9 @@ class Random:
         pick = (rng.random(len(legal)) * legal[:, -1]).astype(np.int64)
         actions: NDArray[np.int64] = np.argmax(legal > pick[:, None], axis=1)
         return actions
+
+    def probabilities(self, observation: NDArray[np.float32], action_mask: NDArray[np.int8]) -> NDArray[np.float64]:
+        """What ``act`` draws from, float64 (B, A)."""
+        _, mask = checked(self.game, self.name, observation, action_mask)
+        chances: NDArray[np.float64] = mask / mask.sum(axis=1, keepdims=True)
+        return chances

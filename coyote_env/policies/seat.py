@@ -43,5 +43,6 @@ def vector_env(
 
 def _opponents(opponents: Sequence[Player], game: Game) -> list[Any]:
     if isinstance(opponents, str) or not isinstance(opponents, Sequence):
-        raise ValueError(f"opponents = {opponents!r}; allowed: a list of names, checkpoint folders, Policies or callables")
+        allowed = "a list of names, checkpoint folders, Policies or callables"
+        raise ValueError(f"opponents = {opponents!r}; allowed: {allowed}")
     return resolve(opponents, game, "opponents")

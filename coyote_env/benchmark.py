@@ -1,0 +1,187 @@
+"""A fixed protocol by which anybody's policies for these games can be compared: tasks, line-ups, deals, seeds, metric.
+
+    from coyote_env import benchmark
+    print(benchmark.evaluate(my_policy, "coyote-4p-bayes"))
+
+or, from a shell, `coyote submit policy.onnx --task coyote-4p-bayes`. A policy is an ONNX file or a checkpoint folder
+(inputs `observation` float32 [batch, L] and `action_mask` [batch, A], output `logits` float32 [batch, A]; see
+`coyote_env.policies.checkpoint`), a scripted player's name, or a callable `(observation, action_mask, rng) -> actions`.
+
+A task seats the policy against fixed opponents. Each deal of the task is played once from every seat. The metric is the
+mean return of the policy, from -1 to 1, with a 95% interval from the spread between deals; an illegal or missing answer
+loses its game. A protocol's tasks never change; what is added or changed later gets another version.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from coyote_env.arena.match import count_results, game_seeds, versions
+from coyote_env.arena.play import Progress, play_games
+from coyote_env.core.players import name_of
+from coyote_env.policies import CheckpointPolicy, Player, make_game, resolve
+
+if TYPE_CHECKING:
+    from coyote_env.core.game import Game
+
+PROTOCOL = "v1"
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is played.
+
+    Fields:
+        game, rules: the table; `rules` are arguments of the game.
+        opponents: clockwise from the policy.
+        deals: each is played from every seat.
+        seed: of the deals.
+    """
+
+    name: str
+    game: str
+    rules: Mapping[str, Any]
+    opponents: tuple[str, ...]
+    deals: int
+    seed: int
+
+    def make(self) -> Game:
+        """Its game."""
+        return make_game(self.game, {**self.rules, "num_players": len(self.opponents) + 1})
+
+
+def _task(name: str, game: str, opponents: Sequence[str], seed: int, deals: int = 2_000, **rules: Any) -> Task:
+    return Task(name, game, rules, tuple(opponents), deals, seed)
+
+
+# Seeds are arbitrary and all different. One line a task; a second game adds its lines here.
+TASKS: dict[str, Task] = {
+    task.name: task
+    for task in (
+        _task("coyote-2p-bayes", "coyote_v0", ["bayes"], 101),
+        _task("coyote-3p-mixed", "coyote_v0", ["bayes", "plus-one"], 102),
+        _task("coyote-4p-random", "coyote_v0", ["random"] * 3, 103),
+        _task("coyote-4p-plus-one", "coyote_v0", ["plus-one"] * 3, 104),
+        _task("coyote-4p-bayes", "coyote_v0", ["bayes"] * 3, 105),
+        _task("coyote-6p-classic", "coyote_v0", ["bayes"] * 5, 106, 1_000, deck="classic-36", variants="none"),
+        _task("animals-4p-bayes", "coyote_v0", ["bayes"] * 3, 107, edition="animals"),
+        _task("peek-4p-bayes", "coyote_v0", ["bayes"] * 3, 108, edition="peek"),
+        _task("trickster-4p-bayes", "coyote_v0", ["bayes"] * 3, 109, edition="trickster"),
+        _task("mini-2p-plus-one", "coyote_v0", ["plus-one"], 110, 5_000, edition="mini"),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Score:
+    """How a policy did at a task."""
+
+    protocol: str
+    task: str
+    policy: str
+    policy_sha256: str | None  # of the network, where there is one
+    games: int
+    mean_return: float
+    low: float  # 95% interval
+    high: float
+    share: float  # of wins
+    share_low: float
+    share_high: float
+    faults: int  # games lost by an illegal or missing answer
+    first_fault: str | None
+    seconds: float
+    versions: dict[str, str]
+
+    HEADER = (
+        "| protocol | task | policy | mean return | 95% interval | wins | faults | games |\n"
+        "|---|---|---|---:|---|---:|---:|---:|"
+    )
+
+    def row(self) -> str:
+        """Its row of the results table, in Markdown."""
+        return (
+            f"| {self.protocol} | {self.task} | {self.policy} | {self.mean_return:+.3f} | {self.low:+.3f} to "
+            f"{self.high:+.3f} | {self.share:.1%} | {self.faults:,} | {self.games:,} |"
+        )
+
+    def __str__(self) -> str:
+        return f"{self.HEADER}\n{self.row()}"
+
+    def to_json(self) -> str:
+        """All of it as text."""
+        return json.dumps(asdict(self), indent=1)
+
+
+def task_of(name: str) -> Task:
+    """The task of that name. Raises ValueError that lists all."""
+    if name not in TASKS:
+        raise ValueError(f"no task {name!r}; protocol {PROTOCOL} has {', '.join(TASKS)}")
+    return TASKS[name]
+
+
+def load(source: str, game: Game, *, greedy: bool = False) -> Any:
+    """A policy by a scripted player's name, a checkpoint folder, or a bare ONNX file.
+
+    Raises ValueError for a network whose inputs and outputs are not the task's, with the sizes of both.
+    """
+    path = Path(source)
+    if path.is_file():
+        return CheckpointPolicy.from_file(path, game, greedy=greedy)
+    from coyote_env.policies import load_policy, scripted_names
+
+    return load_policy(source, game, greedy=greedy and source not in scripted_names(game.name))
+
+
+def evaluate(
+    policy: Player,
+    task: str | Task,
+    *,
+    deals: int | None = None,
+    name: str | None = None,
+    threads: int = 1,
+    progress: Progress | None = None,
+) -> Score:
+    """Plays a task. `deals`: fewer than the task's, for a trial; that is no score of the protocol, and says so.
+
+    Raises ValueError for an unknown task and for a policy made for another table, by field.
+    """
+    import time
+
+    chosen = task_of(task) if isinstance(task, str) else task
+    game = chosen.make()
+    if deals is not None and not 1 <= deals <= chosen.deals:
+        raise ValueError(f"deals = {deals!r}; allowed: 1 to {chosen.deals:,}, the task's")
+    seats, count = game.num_seats, chosen.deals if deals is None else deals
+    players = resolve([policy, *chosen.opponents], game, "policies")
+    seating = np.array([(np.arange(seats) + turn) % seats for turn in range(seats)], np.intp)
+    # The policy, then the opponents clockwise from it, wherever it sits.
+    seating = np.tile(seating, (count, 1))
+    began = time.perf_counter()
+    played = play_games(
+        game, players, game_seeds(chosen.seed, count * seats, seats), seating, threads=threads, on_error="forfeit",
+        progress=progress,
+    )  # fmt: skip
+    own_faults = [fault for fault in played.faults if fault.entry == 0]
+    if len(own_faults) < len(played.faults):
+        raise RuntimeError(f"an opponent of the task failed: {next(f.what for f in played.faults if f.entry)}")
+    found = count_results([name_of(p) for p in players], played.returns, seating, seats, None, played.faults)[0]
+    sha = players[0].manifest.policy_sha256 if isinstance(players[0], CheckpointPolicy) else None
+    protocol = PROTOCOL if count == chosen.deals and chosen == TASKS.get(chosen.name) else f"{PROTOCOL} (trial)"
+    return Score(
+        protocol, chosen.name, found.name if name is None else name, sha, count * seats, found.mean_return,
+        found.return_low, found.return_high, found.share, found.low, found.high, len(own_faults),
+        own_faults[0].what if own_faults else None, time.perf_counter() - began, versions(),
+    )  # fmt: skip
+
+
+def protocol_hash() -> str:
+    """A digest of all tasks: a test holds that a released protocol's stays as it is."""
+    text = json.dumps([asdict(task) for task in TASKS.values()], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
