@@ -260,13 +260,10 @@ def _exploit(arguments: argparse.Namespace) -> int:
 
 
 def _add_submit(commands: Any) -> None:
-    from coyote_env.benchmark import PROTOCOL, TASKS
-
     parser = commands.add_parser(
         "submit",
         help="evaluate a policy by the benchmark's protocol",
-        description=f"Plays tasks of protocol {PROTOCOL} and prints the rows of the results table. "
-        f"Tasks: {', '.join(TASKS)}.",
+        description="Plays tasks of the benchmark and prints the rows of the results table. An unknown task lists all.",
     )
     parser.add_argument(
         "policy", metavar="POLICY", help="an ONNX file, a checkpoint folder, or a scripted player's name"
