@@ -91,6 +91,11 @@ class PPOConfig:
     target_kl: float = _setting(
         0.0, "End a rollout's update when the KL divergence passes 1.5 times this; 0: never.", low=0
     )
+    shaping: bool = _setting(
+        False,
+        "Pay each step what it adds to what the game says rewards have yet to pay, and take it back when they do. "
+        "Sums, and so what is best, stay the same (Ng, Harada and Russell 1999, with gamma = 1, which it needs).",
+    )
     normalize_advantage: bool = _setting(True, "Advantages are standardised within each minibatch.")
     magnet: str = _setting(
         "none",
@@ -289,6 +294,8 @@ def _check_together(config: Config) -> None:
             f"ppo.entropy_end = {ppo.entropy_end!r} is not allowed; allowed: at most "
             f"ppo.entropy, which is {ppo.entropy!r}"
         )
+    if ppo.shaping and ppo.gamma != 1:
+        raise ConfigError(f"ppo.gamma = {ppo.gamma!r} is not allowed with ppo.shaping = true; allowed: 1")
     if opponents.share > 0 and not opponents.scripted and not opponents.snapshots:
         raise ConfigError(
             f"opponents.share = {opponents.share!r} is not allowed with opponents.scripted = [] and "

@@ -20,13 +20,15 @@ from stable_baselines3.common.utils import explained_variance
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
+from coyote_env.core.batch import Batch
+
 from .buffer import SelfPlayBuffer
 from .errors import TrainingError
 from .magnet import Magnet
 from .network import forward, forward_values, masked_log_probabilities, policy_layers, sample
 from .opponents import OpponentPool
 from .seating import LEARNER, Seating
-from .vec_env import SelfPlayVecEnv
+from .vec_env import SelfPlayVecEnv, TableBatch
 from .workers import Workers
 
 
@@ -58,6 +60,7 @@ class SelfPlayPPO(MaskablePPO):
         opponent_share: float = 0.0,
         learner_alone: bool = False,
         waiting_values: bool = True,
+        shaping: bool = False,
         magnet: str = "none",
         magnet_weight: float = 0.05,
         magnet_decay: float = 0.95,
@@ -74,6 +77,7 @@ class SelfPlayPPO(MaskablePPO):
         self.opponents = opponents
         self.batch = env.batch
         self.waiting_values = waiting_values
+        self.shaping = shaping
         self.workers = Workers(workers)
         self.stop = stop
         self.entropy_schedule = ent_coef if callable(ent_coef) else (lambda _: float(ent_coef))
@@ -133,8 +137,11 @@ class SelfPlayPPO(MaskablePPO):
             actions[mine] = self._decide(rows)
             seating.act(actions, who, batch.observation, batch.action_mask, self.opponent_rng)
             seats = batch.seat.copy()
+            before = self._potential(batch)
             batch.step(actions)
-            buffer.record_step(seats, learner, batch.rewards, batch.done)
+            # A table that has ended a game has dealt the next, of which nothing is left to be paid.
+            rewards = batch.rewards + self._potential(batch) - before
+            buffer.record_step(seats, learner, rewards, batch.done)
             seating.paid(batch.rewards, batch.done, self.seating_rng)
             self.num_timesteps += len(mine)
             self.game_length += 1
@@ -147,6 +154,13 @@ class SelfPlayPPO(MaskablePPO):
         self._log_rollout(lengths)
         callback.on_rollout_end()
         return True
+
+    def _potential(self, batch: TableBatch) -> NDArray[np.float64] | float:
+        """What rewards have yet to pay to each seat, float64[T, N]; 0.0 without shaping."""
+        if not self.shaping:
+            return 0.0
+        assert isinstance(batch, Batch)
+        return batch.game.potential(batch.game, batch.states)
 
     def _decide(self, rows: slice) -> NDArray[np.int64]:
         """Sample actions int64[n] for the observations in `rows` of the buffer, and store all about them."""
