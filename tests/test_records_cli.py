@@ -67,9 +67,9 @@ def test_every_line_at_fault_is_named_and_the_rest_is_read(path, capsys):
     assert capsys.readouterr().out.splitlines() == [
         f"{path}:2: not JSON: expecting value at character 1",
         f"{path}:3: step 2, seat 0: bid_5 is illegal; legal: challenge, bid_6, bid_7",
-        f"{path}:4: game or rules: no game 'tarot_v0'; there are: coyote_v0",
+        f"{path}:4: game or rules: no game 'tarot_v0'; there are: coyote_v0, scout_v0",
         f"{path}:5: game or rules: lives must be an integer from 1 to 9, not 'many'",
-        f"{path}:6: game or rules: no game 'os'; there are: coyote_v0",
+        f"{path}:6: game or rules: no game 'os'; there are: coyote_v0, scout_v0",
         "7 lines: 2 games by the rules (1 unfinished), 5 at fault",
     ]
 
