@@ -39,7 +39,7 @@ test: $(STAMP)  ## run all tests but the slow ones
 	NUMBA_BOUNDSCHECK=1 $(PY) -m pytest $(PYTEST_ARGS) -m 'engine and not slow' $(ENGINE_TESTS)
 
 test-slow: $(STAMP)  ## run the slow tests
-	$(PY) -m pytest -m slow $(PYTEST_ARGS)
+	$(PY) -m pytest -m slow -n auto --dist worksteal  # most are mutants, all in one file
 
 lint: $(STAMP)  ## ruff and mypy
 	$(PY) -m ruff check .
