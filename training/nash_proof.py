@@ -137,7 +137,7 @@ class Watch(BaseCallback):
     def _measure(self, spent: float) -> None:
         began = time.perf_counter()
         # The ignore below: the model is ours.
-        found = self.tree.nash_conv_of(self.model)  # type: ignore[arg-type]
+        found = self.tree.nash_conv_of(self.model)  # type: ignore[arg-type]  # SB3 types a callback's model as its base class
         self.points.append((self.model.num_timesteps, spent, found))
         print(f"  {self.model.num_timesteps:>10,} decisions, {spent:4.0f} s: NashConv {found:.4f}", flush=True)
         self._measuring += time.perf_counter() - began

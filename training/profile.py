@@ -197,7 +197,7 @@ def usual_route(config: Config, game: Game, seconds: float) -> float:
     """Decisions per second of the usual route, measured for about so many seconds."""
     face = importlib.import_module(f"coyote_env.{game.name}")
     # The ignore below: the wrapped env has the method.
-    env = ActionMasker(_TutorialWrapper(face.env(**config.game.kwargs)), lambda env: env.action_mask())  # type: ignore[attr-defined]
+    env = ActionMasker(_TutorialWrapper(face.env(**config.game.kwargs)), lambda env: env.action_mask())  # type: ignore[attr-defined]  # the wrapper has it
     steps = 2048
     model = MaskablePPO(
         "MlpPolicy",
