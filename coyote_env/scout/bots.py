@@ -244,7 +244,7 @@ def hand_worth(hand: Any, held: int, par: Any, best: Any) -> float:
 
 @njit()
 def show_worth(
-    rules: Any, facts: Any, sizes: Any, points: Any, i: int, hand: Any, held: int, start: int, length: int, shown: int,
+    sizes: Any, points: Any, i: int, hand: Any, held: int, start: int, length: int, shown: int,
     par: Any, after: Any, best: Any,
 ) -> float:  # fmt: skip
     """What it is worth to show these cards of ``hand`` when ``shown`` cards are captured by it."""
@@ -268,7 +268,7 @@ def show_worth(
 
 @njit()
 def best_next(
-    rules: Any, facts: Any, sizes: Any, points: Any, i: int, hand: Any, held: int, stands: int, shown: int,
+    sizes: Any, points: Any, i: int, hand: Any, held: int, stands: int, shown: int,
     par: Any, after: Any, best: Any,
 ) -> float:  # fmt: skip
     """What the best Show of ``hand`` that beats ``stands`` is worth; -1e9 where there is none."""
@@ -282,7 +282,7 @@ def best_next(
                 if not (equal or rise or fall):
                     break
             if strength_of(hand, start, length) > stands:
-                worth = show_worth(rules, facts, sizes, points, i, hand, held, start, length, shown, par, after, best)
+                worth = show_worth(sizes, points, i, hand, held, start, length, shown, par, after, best)
                 most = max(most, worth)
     return most
 
@@ -315,9 +315,7 @@ def plan_many(
                     if facts[i, PHASE] == INSERT:
                         worth = hand_worth(grown, held + 1, par, best)
                     else:
-                        worth = best_next(
-                            rules, facts, sizes, points, i, grown, held + 1, stands, shown, par, after, best
-                        )
+                        worth = best_next(sizes, points, i, grown, held + 1, stands, shown, par, after, best)
                     if worth > most:
                         most = worth
                         actions[i] = r["insert"] + at
@@ -325,9 +323,7 @@ def plan_many(
         for length in range(1, r["max_show"] + 1):
             for start in range(held - length + 1):
                 if mask[r["show"][length] + start]:
-                    worth = show_worth(
-                        rules, facts, sizes, points, i, hand, held, start, length, shown, par, after, best
-                    )
+                    worth = show_worth(sizes, points, i, hand, held, start, length, shown, par, after, best)
                     if worth > most:
                         most = worth
                         actions[i] = r["show"][length] + start
@@ -365,7 +361,7 @@ def plan_many(
                     put(hand, held, card, at, grown)
                     worth = max(
                         worth,
-                        best_next(rules, facts, sizes, points, i, grown, held + 1, rest, shown - 1, par, after, best),
+                        best_next(sizes, points, i, grown, held + 1, rest, shown - 1, par, after, best),
                     )
                 worth -= par[P_TOKEN] + par[P_SPARE]
                 if worth > most:
