@@ -48,7 +48,7 @@ def test_values_of_every_type(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[ppp]", r"ppp is not a section; there are: game, run, ppo, network, opponents, evaluation"),
+        ("[ppp]", r"ppp is not a section; there are: game, run, ppo, network, teacher, opponents, evaluation"),
         ("ppo = 3", r"ppo = 3 is not allowed: ppo is a section, write \[ppo\]"),
         ("[ppo]\nclipp = 0.1", r"ppo\.clipp is not a setting; \[ppo\] has: rollout_steps, .*clip"),
         ("[ppo]\nclip = 0", r"ppo\.clip = 0 is not allowed; allowed: a number above 0 and at most 1"),

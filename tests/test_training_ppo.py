@@ -233,6 +233,59 @@ def test_a_magnet_holds_the_policy_back_as_long_as_it_stays():
     assert divergence_from_the_start(magnet="ema", magnet_weight=0.5, magnet_decay=0.2) > 0.5 * free
 
 
+class Takes:
+    """In Nim it takes as many stones as it may, but no more than `most`; it remembers how often it was asked."""
+
+    name = "takes"
+
+    def __init__(self, most: int = 3) -> None:
+        self.most, self.asked = most, 0
+
+    def act(
+        self, observation: NDArray[np.float32], action_mask: NDArray[np.int8], rng: np.random.Generator
+    ) -> NDArray[np.int64]:
+        assert action_mask.dtype == np.int8
+        self.asked += len(observation)
+        legal = action_mask.sum(axis=1).astype(np.int64)
+        return np.minimum(legal, self.most) - 1
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_teachers_pull_is_the_cross_entropy_with_its_actions(workers):
+    teacher = Takes(2)
+    model = learner(Nim(24), teacher=teacher, workers=workers)
+    collect(model)
+    buffer = model.rollout_buffer
+    rows = slice(0, buffer.size())
+    masks = buffer.mask_rows[rows]
+    lessons = model._ask(teacher, buffer.observation_rows[rows], masks)
+    assert lessons.tolist() == (masks.sum(dim=1).clamp(max=2) - 1).tolist()
+    with torch.no_grad():
+        logits, _ = forward(model.policy, buffer.observation_rows[rows])
+        expected = torch.nn.functional.cross_entropy(logits.masked_fill(~masks, -1e8), lessons, reduction="none")
+    arguments = (
+        buffer.observation_rows[rows], masks, buffer.action_rows[rows], buffer.log_prob_rows[rows],
+        buffer.advantage_rows[rows], buffer.return_rows[rows], 0.2,
+    )  # fmt: skip
+    torch.testing.assert_close(ppo_terms(model.policy, *arguments, None, lessons)[6], expected)
+    assert not ppo_terms(model.policy, *arguments)[6].any()
+
+
+def test_a_teacher_is_followed_while_its_weight_lasts_and_then_not_asked():
+    """The teacher plays badly: a learner that follows it does, and one that has outgrown it does not."""
+    teacher = Takes(1)
+    model = learner(Nim(64), n_epochs=4, teacher=teacher, teacher_weight=lambda _: 2.0)
+    model.learn(8_000)
+    assert teacher.asked == model.num_timesteps
+    assert set(nim_answers(model)[0].values()) == {1}
+    teacher.asked = 0
+    model = learner(Nim(64), n_epochs=4, teacher=teacher, teacher_weight=linear(1.0, 0.0, 0.25))
+    model.learn(32_768)
+    assert teacher.asked == 0.25 * model.num_timesteps - 1024  # at a quarter of the way its weight is 0
+    best = nim_answers(model)[0]
+    assert (best[2], best[3]) == (2, 3)  # it takes the last stones rather than the teacher's one
+
+
 def test_a_magnet_follows_by_average_or_in_jumps():
     layers: list[torch.nn.Module] = [torch.nn.Linear(1, 1, bias=False)]
     weight = layers[0].weight

@@ -33,10 +33,12 @@ from training.state import StateError, _tables, read_state, step_folders, write_
 
 ROOT = Path(__file__).parent.parent
 
-# All that has a memory of its own takes part: several opponents at games that outlast a rollout, scores, a magnet.
+# All that has a memory of its own takes part: several opponents at games that outlast a rollout, scores, a magnet,
+# a teacher that is asked with a generator.
 LIVELY = TINY.replace('scripted = ["random"]', 'scripted = ["random"]\nsampling = "pfsp"\ndistinct = 2').replace(
     "minibatch = 128", 'minibatch = 128\nmagnet = "ema"'
 )
+LIVELY += '\n[teacher]\nplayer = "random"\nshare = 1.0\n'
 
 
 @pytest.fixture
@@ -159,13 +161,14 @@ def test_killed_twenty_times_at_random(config, tmp_path, uninterrupted):
             else:
                 process.wait(rng.uniform(0.0, 4.0))
             assert process.returncode == 0, said.read_text()
-            (folder / "evaluation.json").unlink()  # it came to its end: have it do the last part again
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
             kills += 1
         finally:
             process.kill()
+        # It came to its end, or was killed after that on its way out: have it do the last part again.
+        (folder / "evaluation.json").unlink(missing_ok=True)
         if (folder / "state").exists():
             arguments = ["--resume", str(folder)]
         elif folder.exists():

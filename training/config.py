@@ -118,6 +118,15 @@ class NetworkConfig:
 
 
 @dataclass(frozen=True)
+class TeacherConfig:
+    """At first a player says what it would do where the learner decided (Schmitt et al. 2018, arXiv 1803.03835)."""
+
+    player: str = _setting("", "A scripted player, or the path of a checkpoint; empty: none, all is found by play.")
+    weight: float = _setting(1.0, "Weight of the cross-entropy with the teacher's actions at the start.", above=0)
+    share: float = _setting(0.2, "Share of the run in which the weight falls to 0, linearly.", above=0, high=1)
+
+
+@dataclass(frozen=True)
 class OpponentsConfig:
     """Frozen opponents: they sit in some seats of some tables, and their moves train nobody."""
 
@@ -176,6 +185,7 @@ class Config:
     run: RunConfig = field(default_factory=RunConfig)
     ppo: PPOConfig = field(default_factory=PPOConfig)
     network: NetworkConfig = field(default_factory=NetworkConfig)
+    teacher: TeacherConfig = field(default_factory=TeacherConfig)
     opponents: OpponentsConfig = field(default_factory=OpponentsConfig)
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
 

@@ -21,6 +21,7 @@ from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
 from coyote_env.core.batch import Batch
+from coyote_env.policies import Policy
 
 from .buffer import SelfPlayBuffer
 from .errors import TrainingError
@@ -44,6 +45,8 @@ class SelfPlayPPO(MaskablePPO):
         opponents, opponent_share, learner_alone: the pool of opponents, the share of tables that seat some, and whether
             these take all seats but one (see ``Seating``).
         magnet: "none", "ema" or "periodic", see ``Magnet``; with its weight in the loss, decay and period.
+        teacher: a player that is asked what it would do where the learner decided; the loss has the cross-entropy of
+            its answers with weight `teacher_weight`, a function of the remaining progress. It is not asked at weight 0.
         workers: number of worker threads.
         stop: asked between moves and between gradient steps; once it says True, learning ends at once, with the
             policy of the last complete gradient step.
@@ -65,6 +68,8 @@ class SelfPlayPPO(MaskablePPO):
         magnet_weight: float = 0.05,
         magnet_decay: float = 0.95,
         magnet_period: int = 50,
+        teacher: Policy | None = None,
+        teacher_weight: Callable[[float], float] = lambda _: 1.0,
         workers: int = 1,
         stop: Callable[[], bool] = lambda: False,
         ent_coef: float | Callable[[float], float] = 0.01,
@@ -72,8 +77,8 @@ class SelfPlayPPO(MaskablePPO):
         **kwargs: Any,
     ) -> None:
         # One stream for each purpose: drawing one more opponent must not change the actions sampled.
-        streams = np.random.SeedSequence(seed).spawn(3)
-        self.action_rng, self.opponent_rng, self.seating_rng = (np.random.default_rng(s) for s in streams)
+        streams = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(4))
+        self.action_rng, self.opponent_rng, self.seating_rng, self.teacher_rng = streams
         self.opponents = opponents
         self.batch = env.batch
         self.waiting_values = waiting_values
@@ -98,6 +103,9 @@ class SelfPlayPPO(MaskablePPO):
             self.magnet = Magnet(policy_layers(self.policy), magnet, magnet_decay, magnet_period)
         self.magnet_weight = magnet_weight
         self._references: Tensor | None = None  # the magnet's log probabilities of the rollout's decisions
+        self.teacher, self.teacher_schedule = teacher, teacher_weight
+        self._teacher_weight = 0.0
+        self._lessons: Tensor | None = None  # what the teacher would have done at the rollout's decisions
         self.games = 0  # finished so far, at all tables
         self.game_length = np.zeros(env.num_envs, np.int64)  # moves made in the running games
 
@@ -229,10 +237,14 @@ class SelfPlayPPO(MaskablePPO):
         clip_range = cast(Callable[[float], float], self.clip_range)(self._current_progress_remaining)
         self.ent_coef = self.entropy_schedule(self._current_progress_remaining)
         parameters = [p for p in policy.parameters() if p.requires_grad]
+        made = slice(0, buffer.size())
+        observations, masks = buffer.observation_rows[made], buffer.mask_rows[made]
         if self.magnet is not None:
-            made = slice(0, buffer.size())
-            observations, masks = buffer.observation_rows[made], buffer.mask_rows[made]
             self._references = self.magnet.log_probabilities(observations, masks, self.workers)
+        self._teacher_weight = self.teacher_schedule(self._current_progress_remaining)
+        self._lessons = None
+        if self.teacher is not None and self._teacher_weight > 0:
+            self._lessons = self._ask(self.teacher, observations, masks)
         totals: list[Tensor] = []
         going = True
         for _ in range(self.n_epochs):
@@ -260,7 +272,7 @@ class SelfPlayPPO(MaskablePPO):
                 break
         if self.magnet is not None:
             self.magnet.follow()
-        policy_loss, value_loss, entropy, kl, clipped, magnet_kl = torch.stack(totals).mean(dim=0).tolist()
+        policy_loss, value_loss, entropy, kl, clipped, magnet_kl, surprise = torch.stack(totals).mean(dim=0).tolist()
         self.logger.record("train/policy_gradient_loss", policy_loss)
         self.logger.record("train/value_loss", value_loss)
         self.logger.record("train/entropy", entropy)
@@ -270,7 +282,25 @@ class SelfPlayPPO(MaskablePPO):
         self.logger.record("train/entropy_weight", float(self.ent_coef))
         if self.magnet is not None:
             self.logger.record("train/magnet_kl", magnet_kl)
+        if self._lessons is not None:
+            agreed = (self._lessons == buffer.action_rows[made]).float().mean()
+            self.logger.record("train/teacher_weight", self._teacher_weight)
+            self.logger.record("train/teacher_cross_entropy", surprise)
+            self.logger.record("train/teacher_agreement", float(agreed))
         self.logger.record("train/updates", self._n_updates)
+
+    def _ask(self, teacher: Policy, observations: Tensor, masks: Tensor) -> Tensor:
+        """What the teacher would do, int64[B]; each worker asks with a generator of its own."""
+        seed = int(self.teacher_rng.integers(2**63))
+        answers = torch.empty(len(observations), dtype=torch.int64)
+
+        def work(part: slice) -> None:
+            rng = np.random.default_rng([seed, part.start])
+            chosen = teacher.act(observations[part].numpy(), masks[part].numpy().view(np.int8), rng)
+            answers[part] = torch.from_numpy(chosen)
+
+        self.workers.map_rows(work, len(observations))
+        return answers
 
     def _gradients(self, rows: Tensor, parameters: Sequence[Tensor], clip_range: float) -> tuple[list[Tensor], Tensor]:
         """Gradients of the loss on one minibatch, and its terms (means of ``ppo_terms``)."""
@@ -294,12 +324,15 @@ class SelfPlayPPO(MaskablePPO):
                 buffer.return_rows[mine],
                 clip_range,
                 None if self._references is None else self._references[mine],
+                None if self._lessons is None else self._lessons[mine],
             )
             # Sums over the part divided by the size of the whole: parts add up to the mean over the minibatch.
             policy_loss, value_loss, entropy = (terms[k].sum() / count for k in range(3))
             loss = policy_loss - self.ent_coef * entropy + self.vf_coef * value_loss
             if self._references is not None:
                 loss = loss + self.magnet_weight * terms[5].sum() / count
+            if self._lessons is not None:
+                loss = loss + self._teacher_weight * terms[6].sum() / count
             if len(waiting):
                 # The part of them that corresponds to this part of the minibatch.
                 them = waiting[len(waiting) * part.start // count : len(waiting) * part.stop // count]
@@ -325,12 +358,14 @@ def ppo_terms(
     returns: Tensor,
     clip_range: float,
     references: Tensor | None = None,
+    lessons: Tensor | None = None,
 ) -> Tensor:
-    """The terms of PPO's loss for each of B decisions, float32[6, B].
+    """The terms of PPO's loss for each of B decisions, float32[7, B].
 
     Rows: clipped surrogate (negated), squared value error, entropy, estimate of KL(old || new), whether clipped (these
-    two carry no gradient), and KL(policy || magnet), exactly, where `references` are the magnet's log probabilities of
-    all actions, float32[B, A]; zero without. `advantages` are already standardised.
+    two carry no gradient); KL(policy || magnet), exactly, where `references` are the magnet's log probabilities of
+    all actions, float32[B, A]; minus the log probability of a teacher's actions, where `lessons` are these, int64[B].
+    The last two are zero without. `advantages` are already standardised.
     """
     logits, values = forward(policy, observations)
     log_probabilities = masked_log_probabilities(logits, masks)
@@ -347,4 +382,8 @@ def ppo_terms(
         magnet_kl = torch.zeros_like(kl)
     else:
         magnet_kl = (probabilities * (log_probabilities - references)).sum(dim=1)
-    return torch.stack([-surrogate, (returns - values) ** 2, entropy, kl, clipped, magnet_kl])
+    if lessons is None:
+        surprise = torch.zeros_like(kl)
+    else:
+        surprise = -log_probabilities.gather(1, lessons.unsqueeze(1)).squeeze(1)
+    return torch.stack([-surrogate, (returns - values) ** 2, entropy, kl, clipped, magnet_kl, surprise])

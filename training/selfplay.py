@@ -428,6 +428,7 @@ def make_learner(config: Config, game: Game, stop: Callable[[], bool] = lambda: 
             )
         except (ValueError, ImportError) as error:
             raise ConfigError(f"opponents.scripted: {error}") from None
+    teacher = config.teacher
     return SelfPlayPPO(
         "MlpPolicy",
         SelfPlayVecEnv(Batch(game, config.run.tables)),
@@ -451,6 +452,8 @@ def make_learner(config: Config, game: Game, stop: Callable[[], bool] = lambda: 
         magnet_weight=ppo.magnet_weight,
         magnet_decay=ppo.magnet_decay,
         magnet_period=ppo.magnet_period,
+        teacher=_load(load_policy, teacher.player, game, "teacher.player") if teacher.player else None,
+        teacher_weight=linear(teacher.weight, 0.0, teacher.share),
         max_grad_norm=ppo.max_grad_norm,
         target_kl=ppo.target_kl or None,
         normalize_advantage=ppo.normalize_advantage,

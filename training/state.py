@@ -190,6 +190,7 @@ def _generators(model: SelfPlayPPO) -> dict[str, np.random.Generator]:
         "action": model.action_rng,
         "opponent": model.opponent_rng,
         "seating": model.seating_rng,
+        "teacher": model.teacher_rng,
         "minibatch": model.rollout_buffer.rng,
     }
 
