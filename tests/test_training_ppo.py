@@ -247,7 +247,8 @@ class Takes:
         assert action_mask.dtype == np.int8
         self.asked += len(observation)
         legal = action_mask.sum(axis=1).astype(np.int64)
-        return np.minimum(legal, self.most) - 1
+        taken: NDArray[np.int64] = np.minimum(legal, self.most) - 1
+        return taken
 
 
 @pytest.mark.parametrize("workers", [1, 2])
