@@ -6,7 +6,6 @@ Exit status: 0 if all was fine, 1 if something was found, 2 if the command could
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
 import sys
 import warnings
@@ -14,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from coyote_env.arena.stats import wilson
 from coyote_env.core.game import Game
@@ -30,9 +29,6 @@ from coyote_env.core.record import (
     shortened,
 )
 from coyote_env.policies import make_game
-
-# Modules that count what is of interest in one game only: class Tally(game) with add(frame) and lines().
-TALLIES = {"coyote_v0": "coyote_env.coyote.tally", "scout_v0": "coyote_env.scout.tally"}
 
 
 class _Line(NamedTuple):
@@ -156,15 +152,13 @@ class _Counts:
         self.wins = [0.0] * game.num_seats
         self.returns = [0.0] * game.num_seats
         self.names: dict[str, list[float]] = {}  # wins, seats taken
-        module = TALLIES.get(game.name)
-        self.tally: Any = None if module is None else importlib.import_module(module).Tally(game)
+        self.tally = game.tally(game)
 
     def add(self, record: GameRecord, frames: list[Frame]) -> None:
         """A game that follows the rules, with copies of all its tables."""
         self.results[record.result] += 1
-        if self.tally is not None:
-            for frame in frames:
-                self.tally.add(frame)
+        for frame in frames:
+            self.tally.add(frame)
         if record.result == UNFINISHED:
             return
         self.lengths.append(len(record.events))
@@ -198,8 +192,7 @@ class _Counts:
             if set(self.names) != {f"player_{seat}" for seat in range(self.game.num_seats)}:
                 for name, (wins, seats) in self.names.items():
                     print(f"  {name}: won {wins / seats:.1%} of {_many(int(seats), 'seat')}")
-        if self.tally is not None:
-            print("\n".join(self.tally.lines()))
+        print("\n".join(self.tally.lines()))
 
 
 def stats(arguments: argparse.Namespace) -> int:

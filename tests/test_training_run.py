@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
-from io import StringIO
+from html.parser import HTMLParser
+from io import BytesIO, StringIO
 from pathlib import Path
 
 import matplotlib.image
@@ -17,8 +20,9 @@ from tensorboard.backend.event_processing.event_accumulator import (  # type: ig
     EventAccumulator,
 )
 
+from coyote_env.arena import play_match
 from coyote_env.arena.stats import wilson
-from coyote_env.policies import load_policy
+from coyote_env.policies import load_policy, make_game
 from training import selfplay
 from training.callback import RunCallback
 from training.config import load_config
@@ -27,7 +31,7 @@ from training.files import write_atomic
 from training.interrupts import Interrupts
 from training.ppo import SelfPlayPPO
 from training.progress import Progress, duration
-from training.report import Result, evaluation_table, learning_curve, progress_csv
+from training.report import Described, Matrix, Result, evaluation_table, learning_curve, progress_csv, report_html
 
 ROOT = Path(__file__).parent.parent
 
@@ -56,6 +60,10 @@ opponents = ["random"]
 games = 40
 progress_games = 10
 progress_steps = 500
+self_games = 12
+progress_self_games = 4
+matrix_snapshots = 2
+matrix_games = 6
 """
 
 
@@ -99,6 +107,7 @@ def test_a_run_explains_itself(config, tmp_path, capsys):
         "learning_curve.png",
         "policy",
         "progress.csv",
+        "report.html",
         "state",
         "tensorboard",
         "versions.json",
@@ -121,6 +130,9 @@ def test_a_run_explains_itself(config, tmp_path, capsys):
     assert manifest["evaluation"] == results
     assert [r["opponent"] for r in results] == ["random"]
     assert results[0]["games"] == 40
+    seats = results[0]["seats"]
+    assert [games for games, _ in seats] == [20, 20]
+    assert sum(wins for _, wins in seats) == results[0]["wins"]
     assert [results[0]["low"], results[0]["high"]] == pytest.approx(list(wilson(results[0]["wins"], 40)))
 
     steps = sorted(int(p.name.removeprefix("step_")) for p in (folder / "checkpoints").iterdir())
@@ -134,7 +146,14 @@ def test_a_run_explains_itself(config, tmp_path, capsys):
     assert all(row["train/entropy"] and row["train/explained_variance"] for row in rows[1:])
 
     events = EventAccumulator(str(folder / "tensorboard")).Reload()
-    assert {"train/entropy", "rollout/game_length", "win_rate/random"} <= set(events.Tags()["scalars"])
+    logged = {
+        "train/entropy",
+        "rollout/game_length",
+        "win_rate/random",
+        "games/challenge_a_game",
+        "games/challenges_right",
+    }
+    assert logged <= set(events.Tags()["scalars"])
     assert len(events.Scalars("train/entropy")) == len(rows) - 1
 
     printed = capsys.readouterr()
@@ -392,6 +411,81 @@ def test_progress_csv_has_a_column_for_every_name():
         {"steps": 9, "train/entropy": 1.5},
     ]
     assert progress_csv(rows) == "steps,win_rate/random,train/entropy\n0,,\n5,0.5,\n9,,1.5\n"
+
+
+class Words(HTMLParser):
+    """The texts of a page, and its pictures."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+        self.pictures: dict[str, bytes] = {}
+        self.feed(page)
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = dict(attrs)
+        assert tag not in ("script", "link")
+        if tag == "img":
+            alt, source = values["alt"], values["src"]
+            assert alt is not None
+            assert source is not None
+            self.pictures[alt] = base64.b64decode(source.removeprefix("data:image/png;base64,"))
+
+
+@pytest.mark.parametrize(
+    ("name", "kwargs", "charts"),
+    [
+        (
+            "coyote_v0",
+            {"num_players": 3},
+            ["Numbers that were challenged", "Calibration of challenges", "Actions beside numbers and challenges"],
+        ),
+        ("scout_v0", {"num_players": 3}, ["Shows by length", "Actions", "Points a round"]),
+    ],
+)
+def test_report_has_everything_and_needs_no_other_file(name, kwargs, charts):
+    game = make_game(name, kwargs)
+    described = Described(game)
+    play_match(game, ["random"] * 3, 9, 5, records=described)
+    results = [Result.from_wins("<b>random", 300, 120, 3, ((100, 50.0), (100, 40.0), (100, 30.0)))]
+    matrix = Matrix(["500", "the policy"], [[None, 0.25], [0.75, None]], 40)
+    curve = learning_curve("a run", [], [])
+    page = Words(report_html("run <1>", curve, results, matrix, described.tally, 9))
+    text = " ".join(page.texts)
+    assert list(page.pictures) == ["Learning curve", *charts]
+    assert page.pictures["Learning curve"] == curve
+    assert len(set(page.pictures.values())) == 1 + len(charts)
+    for picture in page.pictures.values():
+        assert matplotlib.image.imread(BytesIO(picture))[..., :3].min() < 0.2
+    for words in (
+        "run <1>",
+        "<b>random",
+        "40.0%",
+        "50.0% (40.4% to 59.6%)",
+        "the policy",
+        "75.0%",
+        "9 games with itself",
+    ):
+        assert words in text
+    for line in described.tally.lines():
+        assert line in text
+    # Without what was not asked for.
+    short = Words(report_html("run", curve, [Result.from_wins("random", 30, 12, 3)], None, None, 0))
+    assert list(short.pictures) == ["Learning curve"]
+    assert "by seat" not in " ".join(short.texts)
+
+
+def test_policy_and_snapshots_play_each_other(config, tmp_path):
+    assert run(config, tmp_path / "run", "--set", "run.steps=3000") == 0
+    page = Words((tmp_path / "run" / "report.html").read_text())
+    at = page.texts.index("Snapshots against each other")
+    names = [text for text in page.texts[at:] if re.fullmatch(r"[\d,]+|the policy", text)]
+    steps = sorted(int(p.name.removeprefix("step_")) for p in (tmp_path / "run" / "checkpoints").iterdir())
+    assert names[:3] == [f"{steps[0]:,}", f"{steps[-1]:,}", "the policy"]  # of six, the first and the last
+    assert sum(bool(re.fullmatch(r"[\d.]+%", text)) for text in page.texts[at:]) == 6
 
 
 def test_learning_curve_is_a_picture_even_of_nothing(tmp_path):

@@ -88,6 +88,10 @@ class RunCallback(BaseCallback):
             self.progress.measured(results)
             for result in results:
                 self.logger.record(f"win_rate/{result.opponent}", result.share)
+            if settings.progress_self_games:
+                tally = self.run.describe(LivePolicy(self.learner), settings.progress_self_games, steps)
+                for name, value in tally.figures().items():
+                    self.logger.record(f"games/{name}", value)
         row |= {name: float(value) for name, value in self.logger.name_to_value.items()}
         self.logger.dump(steps)
         if steps:

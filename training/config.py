@@ -175,6 +175,14 @@ class EvaluationConfig:
         200, "Games against each while it runs, for progress line and learning curve; 0: none.", low=0
     )
     progress_steps: int = _setting(100_000, "Decisions between two such measurements.", low=1)
+    self_games: int = _setting(400, "Games of the policy with itself that the report describes; 0: none.", low=0)
+    progress_self_games: int = _setting(
+        20, "The same at each measurement on the way, for the figures games/* of the log; 0: none.", low=0
+    )
+    matrix_snapshots: int = _setting(
+        4, "Snapshots from all of the run, beside the policy, that play each other at its end; 0: none.", low=0, high=50
+    )
+    matrix_games: int = _setting(200, "Games of each of these with each.", low=1)
 
 
 @dataclass(frozen=True)

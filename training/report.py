@@ -1,14 +1,23 @@
-"""What a run says of itself: results of matches, the table at its end, the picture of its learning."""
+"""What a run says of itself: results of matches, the table at its end, the picture of its learning, the report."""
 
 from __future__ import annotations
 
+import base64
 import csv
+import html
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from coyote_env.arena.stats import wilson
+from coyote_env.core.record import GameRecord, replay
+from coyote_env.core.tally import Chart, Tally
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from coyote_env.core.game import Game
 
 
 @dataclass(frozen=True)
@@ -22,12 +31,40 @@ class Result:
     low: float  # 95% interval of the share (Wilson)
     high: float
     fair: float  # 1 / seats
+    seats: Sequence[tuple[int, float]] = ()  # games and wins in each seat
 
     @classmethod
-    def from_wins(cls, opponent: str, games: int, wins: float, num_seats: int) -> Result:
+    def from_wins(
+        cls, opponent: str, games: int, wins: float, num_seats: int, seats: Sequence[tuple[int, float]] = ()
+    ) -> Result:
         """The result of `wins` in `games` at tables of `num_seats`."""
         low, high = wilson(wins, games)
-        return cls(opponent, games, wins, wins / games, low, high, 1 / num_seats)
+        return cls(opponent, games, wins, wins / games, low, high, 1 / num_seats, seats)
+
+
+class Described:
+    """Takes records of games of one game, and has them counted by its tally.
+
+    With a `RecordWriter`'s ``write``, so that a match can be asked to give its games here.
+    """
+
+    def __init__(self, game: Game) -> None:
+        self.game = game
+        self.tally: Tally = game.tally(game)
+
+    def write(self, record: GameRecord) -> None:
+        """Count one game."""
+        for frame in replay(self.game, record):
+            self.tally.add(frame)
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """How often one seat of each policy wins at a table of each other one, [row][column]; None where it is itself."""
+
+    names: Sequence[str]
+    shares: Sequence[Sequence[float | None]]
+    games: int  # of each entry
 
 
 def evaluation_table(results: Sequence[Result], num_seats: int) -> str:
@@ -69,12 +106,7 @@ def learning_curve(
         measurements: (steps, results) in order of steps.
         rows: the rows of ``progress_csv``.
     """
-    # Drawn on a canvas of our own: pyplot would look for a display and keep the figure in a global list.
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8, 9), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = _figure(8, 9)
     top, middle, bottom = figure.subplots(3, 1, sharex=True, height_ratios=[2, 1, 1])
     names = list(dict.fromkeys(result.opponent for _, results in measurements for result in results))
     for name in names:
@@ -97,6 +129,108 @@ def learning_curve(
     bottom.set_xlabel("decisions of the learning policy")
     for axes in (top, middle, bottom):
         axes.grid(alpha=0.3)
+    return _png(figure)
+
+
+def _figure(width: float, height: float) -> Figure:
+    """An empty picture, in inches."""
+    # On a canvas of our own: pyplot would look for a display and keep the figure in a global list.
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def _png(figure: Figure) -> bytes:
     image = io.BytesIO()
     figure.savefig(image, format="png", dpi=120)
     return image.getvalue()
+
+
+def draw(chart: Chart) -> bytes:
+    """A PNG of a chart."""
+    figure = _figure(6, 4)
+    axes = figure.subplots()
+    for name, xs, ys in chart.series:
+        if chart.kind == "bars":
+            axes.bar([str(x) for x in xs], ys)
+            axes.tick_params(axis="x", rotation=30 if any(isinstance(x, str) for x in xs) else 0)
+        elif len(xs) > 50:  # a cloud
+            axes.scatter(xs, ys, s=4, alpha=0.3, label=name)
+        else:
+            axes.plot(xs, ys, marker="o", label=name)
+    if chart.diagonal:
+        values = [v for _, xs, ys in chart.series for v in (*xs, *ys)]
+        axes.plot([min(values), max(values)], [min(values), max(values)], color="black", linestyle="--", linewidth=1)
+    if any(name for name, _, _ in chart.series):
+        axes.legend()
+    axes.set(title=chart.title, xlabel=chart.x_label, ylabel=chart.y_label)
+    axes.grid(alpha=0.3)
+    return _png(figure)
+
+
+def report_html(
+    title: str, curve: bytes, results: Sequence[Result], matrix: Matrix | None, tally: Tally | None, self_games: int
+) -> str:
+    """One page with all of it, pictures included: it needs no other file.
+
+    Args:
+        title: its heading.
+        curve: the PNG of ``learning_curve``.
+        results: of the closing evaluation.
+        matrix: snapshots against each other, oldest first, or None.
+        tally: of `self_games` games of the policy with itself, or None.
+    """
+    parts = [f"<h1>{html.escape(title)}</h1>", _image(curve, "Learning curve"), "<h2>Win rate of one seat</h2>"]
+    rows = [["at a table of", "games", "win rate", "95% interval", "fair"]]
+    rows += [
+        [r.opponent, f"{r.games:,}", f"{r.share:.1%}", f"{r.low:.1%} to {r.high:.1%}", f"{r.fair:.1%}"] for r in results
+    ]
+    parts.append(_table(rows))
+    if all(r.seats for r in results):
+        parts.append("<h2>Win rate by seat</h2>")
+        rows = [["at a table of", *(f"seat {k}" for k in range(len(results[0].seats)))]]
+        for r in results:
+            cells = []
+            for games, wins in r.seats:
+                low, high = wilson(min(wins, games), games) if games else (0.0, 1.0)
+                cells.append(f"{wins / games:.1%} ({low:.1%} to {high:.1%})" if games else "-")
+            rows.append([r.opponent, *cells])
+        parts.append(_table(rows))
+    if matrix is not None:
+        parts.append("<h2>Snapshots against each other</h2>")
+        parts.append(
+            f"<p>Win rate of one seat of the row at a table of the column, {matrix.games:,} games each. Where later "
+            "ones do not beat earlier ones, learning goes round in circles.</p>"
+        )
+        shares = [["-" if share is None else f"{share:.1%}" for share in row] for row in matrix.shares]
+        parts.append(_table([["", *matrix.names], *([n, *row] for n, row in zip(matrix.names, shares, strict=True))]))
+    if tally is not None:
+        parts.append(f"<h2>{self_games:,} games with itself</h2>")
+        parts.append("<pre>" + html.escape("\n".join(tally.lines())) + "</pre>")
+        parts += [_image(draw(chart), chart.title) for chart in tally.charts()]
+    style = (
+        "body{font-family:sans-serif;max-width:60em;margin:2em auto;padding:0 1em}table{border-collapse:collapse}"
+        "td,th{border:1px solid #ccc;padding:.3em .6em;text-align:right}td:first-child,th:first-child{text-align:left}"
+        "img{max-width:100%}"
+    )
+    body = "\n".join(parts)
+    return (
+        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}</title>'
+        f"<style>{style}</style></head><body>\n{body}\n</body></html>\n"
+    )
+
+
+def _image(png: bytes, text: str) -> str:
+    return f'<p><img alt="{html.escape(text)}" src="data:image/png;base64,{base64.b64encode(png).decode()}"></p>'
+
+
+def _table(rows: Sequence[Sequence[str]]) -> str:
+    """The first row is the heading."""
+    lines = []
+    for number, row in enumerate(rows):
+        tag = "td" if number else "th"
+        lines.append("<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in row) + "</tr>")
+    return "<table>\n" + "\n".join(lines) + "\n</table>"

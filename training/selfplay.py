@@ -25,10 +25,11 @@ from .interrupts import Interrupts
 
 if TYPE_CHECKING:
     from coyote_env.core.game import Game
+    from coyote_env.core.tally import Tally
     from coyote_env.policies import Policy
 
     from .ppo import SelfPlayPPO
-    from .report import Result
+    from .report import Matrix, Result
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -226,7 +227,7 @@ class Run:
                 remove_folder(checkpoint)
             else:
                 self.last_checkpoint = checkpoint
-        for name in ("evaluation.json", "evaluation.txt"):
+        for name in ("evaluation.json", "evaluation.txt", "report.html"):
             (self.folder / name).unlink(missing_ok=True)
         before = self.folder / "command.txt"
         if before.exists():
@@ -337,9 +338,12 @@ class Run:
         figures = evaluation_json(results)
         table = evaluation_table(results, self.game.num_seats)
         write_evaluation(path, figures)
-        write_atomic(self.folder / "evaluation.json", to_json(figures))
+        write_atomic(self.folder / "report.html", self._report(results))
         write_atomic(self.folder / "evaluation.txt", table + "\n")
-        print(f"\nWin rate of {path}, one seat\n{table}\n\nlearning curve: {self.folder / 'learning_curve.png'}")
+        # Last: a run that has this is finished.
+        write_atomic(self.folder / "evaluation.json", to_json(figures))
+        curve, report = self.folder / "learning_curve.png", self.folder / "report.html"
+        print(f"\nWin rate of {path}, one seat\n{table}\n\nlearning curve: {curve}\nreport: {report}")
         print(f"whole run: {self._duration()}", file=sys.stderr)
 
     def measure(self, policy: Policy, games: int, steps: int | None) -> list[Result]:
@@ -355,9 +359,67 @@ class Run:
         results = []
         for (name, opponent), seed in zip(self.opponents.items(), seeds, strict=True):
             players = [policy, *[opponent] * (self.game.num_seats - 1)]
-            wins = play_match(self.game, players, games, int(seed)).policies[0].wins
-            results.append(Result.from_wins(name, games, wins, self.game.num_seats))
+            found = play_match(self.game, players, games, int(seed)).policies[0]
+            seats = tuple((seat.games, seat.wins) for seat in found.seats)
+            results.append(Result.from_wins(name, games, found.wins, self.game.num_seats, seats))
         return results
+
+    def describe(self, policy: Policy, games: int, steps: int | None) -> Tally:
+        """`games` games of `policy` with itself, counted. The deals depend on the run's seed and `steps` only."""
+        import numpy as np
+
+        from coyote_env.arena import play_match
+
+        from .report import Described
+
+        key = (2,) if steps is None else (3, steps)
+        seed = np.random.SeedSequence(self.config.run.seed, spawn_key=key).generate_state(1)[0]
+        described = Described(self.game)
+        play_match(self.game, [policy] * self.game.num_seats, games, int(seed), duplicates=False, records=described)
+        return described.tally
+
+    def cross_play(self) -> Matrix | None:
+        """The policy and snapshots from all of the run, one seat of each at a table of each other one."""
+        import numpy as np
+
+        from coyote_env.arena import play_match
+        from coyote_env.policies import load_policy
+
+        from .report import Matrix
+        from .state import step_folders
+
+        settings, found = self.config.evaluation, step_folders(self.checkpoints)
+        if not settings.matrix_snapshots or not found:
+            return None
+        chosen = np.unique(
+            np.linspace(0, len(found) - 1, min(settings.matrix_snapshots, len(found))).round().astype(int)
+        )
+        folders = [(f"{found[k][0]:,}", found[k][1]) for k in chosen] + [("the policy", self.folder / "policy")]
+        policies = [load_policy(folder, self.game) for _, folder in folders]
+        seeds = np.random.SeedSequence(self.config.run.seed, spawn_key=(4,)).generate_state(len(policies) ** 2)
+        shares: list[list[float | None]] = []
+        for row, one in enumerate(policies):
+            shares.append([])
+            for column, others in enumerate(policies):
+                if row == column:
+                    shares[-1].append(None)
+                    continue
+                players = [one, *[others] * (self.game.num_seats - 1)]
+                match = play_match(self.game, players, settings.matrix_games, int(seeds[row * len(policies) + column]))
+                shares[-1].append(match.policies[0].share)
+        return Matrix([name for name, _ in folders], shares, settings.matrix_games)
+
+    def _report(self, results: list[Result]) -> str:
+        """The page report.html, about the policy on disk."""
+        from coyote_env.policies import load_policy
+
+        from .report import report_html
+
+        games = self.config.evaluation.self_games
+        tally = self.describe(load_policy(self.folder / "policy", self.game), games, None) if games else None
+        title = f"{self.folder.name}: {self.game.name}, {self.game.num_seats} seats"
+        curve = (self.folder / "learning_curve.png").read_bytes()
+        return report_html(title, curve, results, self.cross_play(), tally, games)
 
     def write_checkpoint(self, folder: Path) -> None:
         """The learner's policy as it is now."""

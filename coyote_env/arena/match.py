@@ -32,7 +32,7 @@ from coyote_env.policies import CheckpointPolicy, Player, PolicyError, resolve
 if TYPE_CHECKING:
     from coyote_env.arena.aivat import Critic
     from coyote_env.core.game import Game
-    from coyote_env.core.record import RecordWriter
+    from coyote_env.core.record import RecordTaker
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,7 @@ def play_match(
     threads: int = 1,
     on_error: str = "stop",
     progress: Progress | None = None,
-    records: RecordWriter | None = None,
+    records: RecordTaker | None = None,
 ) -> MatchResult:
     """Play `num_games` games between the policies, one a seat, and count.
 

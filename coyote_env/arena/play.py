@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from coyote_env.core.batch import Batch
 from coyote_env.core.players import Fault, Players
-from coyote_env.core.record import MAX_NAME, GameRecord, RecordWriter, shortened, trace
+from coyote_env.core.record import MAX_NAME, GameRecord, RecordTaker, shortened, trace
 from coyote_env.core.rng import answer_keys, table_seeds
 from coyote_env.policies import PolicyError
 
@@ -66,7 +66,7 @@ def play_games(
     threads: int = 1,
     on_error: str = "stop",
     progress: Progress | None = None,
-    records: RecordWriter | None = None,
+    records: RecordTaker | None = None,
     watcher: Watcher | None = None,
 ) -> Played:
     """Plays game g as ``env.reset(seed=seeds[g])`` deals it, ``policies[seating[g, s]]`` in seat s, for all g.
@@ -115,7 +115,7 @@ class _Jobs:
         seating: npt.NDArray[np.intp],
         forfeits: bool,
         progress: Progress | None,
-        records: RecordWriter | None,
+        records: RecordTaker | None,
         watcher: Watcher | None,
         played: Played,
     ) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .layout import Layout
+from .tally import Tally
 
 # What a tape can say of a chance outcome instead of its number: drawn at random, or do not draw but return STOPPED.
 RANDOM, STOP = -1, -2
@@ -92,6 +93,7 @@ class Game:
         potential(game, states) -> float64 (T, N): what each seat has so far that the rewards have yet to pay, in units
             of its return; 0 where a game is dealt, and where nothing can be said. For learners that shape rewards.
         check_state(game, states) -> what is wrong with a record that came from outside, or None: kernels trust records.
+        tally(game) -> Tally: counts over recorded games of what is of interest in this game only.
         render_text(game, state, viewer) -> str: ``state`` one record (1,), ``viewer`` a seat, or None for all cards.
         render_image(game, state, viewer) -> uint8 (H, W, 3).
     """
@@ -120,6 +122,7 @@ class Game:
     failure: Callable[[Game, int], Exception]
     potential: Callable[[Game, NDArray[np.void]], NDArray[np.float64]]
     check_state: Callable[[Game, NDArray[np.void]], str | None]
+    tally: Callable[[Game], Tally]
     render_text: Callable[[Game, NDArray[np.void], int | None], str]
     render_image: Callable[[Game, NDArray[np.void], int | None], NDArray[np.uint8]]
 

@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -572,6 +572,14 @@ class BatchRecorder:
             for table, forfeited in zip(tables.tolist(), illegal, strict=True)
             if self._known[table]
         ]
+
+
+class RecordTaker(Protocol):
+    """Whoever is given records one by one: a ``RecordWriter``, or something that counts."""
+
+    def write(self, record: GameRecord) -> None:
+        """Take a record of a game that has ended."""
+        ...
 
 
 class RecordWriter:

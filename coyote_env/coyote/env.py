@@ -14,6 +14,7 @@ from ..core.game import Game
 from ..core.layout import Layout, Section
 from . import engine, render
 from .rules import VARIANTS, Rules
+from .tally import Tally
 
 NAME = "coyote_v0"
 
@@ -163,6 +164,7 @@ def game(*, odds: bool = False, **rules: Any) -> Game:
         failure=_failure,
         potential=_potential,
         check_state=engine.check_state,
+        tally=Tally,
         render_text=render.text,
         render_image=render.image,
     )

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from typing import TYPE_CHECKING
 
-from ..core.game import Game
-from ..core.record import Frame
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.tally import Chart, bins
+from . import engine
+
+if TYPE_CHECKING:
+    from ..core.game import Game
+    from ..core.record import Frame
 
 
 class Tally:
@@ -14,6 +22,7 @@ class Tally:
 
     def __init__(self, game: Game) -> None:
         n = game.num_seats
+        self._game, self._games = game, 0
         self._kinds: Counter[str] = Counter()  # actions by kind
         self._numbers = self._opening = self._openings = 0  # sums: numbers announced by `bid`, those that open a round
         self._challenged = self._total = self._margin = 0  # sums over challenges: number, total, total - number
@@ -24,6 +33,10 @@ class Tally:
         self._standing = (0, -1)  # number and announcer before the event
         self._round = 0
         self._pending: tuple[int, int, int] | None = None  # number, announcer, challenger, until it is settled
+        self._before: NDArray[np.void] | None = None  # the table when the pending challenge was made
+        self._last: NDArray[np.void] | None = None  # the table after the event before
+        # Settled challenges: the table when it was made, number, total, announcer, challenger.
+        self._challenges: list[tuple[NDArray[np.void], int, int, int, int]] = []
 
     def add(self, frame: Frame) -> None:
         """The table after the next event of a game, or after its deal."""
@@ -31,6 +44,7 @@ class Tally:
         event = frame.event
         if event is None:
             self._opened, self._pending = False, None
+            self._games += 1
         elif event.illegal:
             self._pending = None
         else:
@@ -45,6 +59,7 @@ class Tally:
                 self._opened = True
             elif kind == "challenge":
                 self._pending = (*self._standing, event.seat)
+                self._before = self._last
             # Some editions ask others before they reveal; the next round, or the end, says that it was settled.
             if self._pending is not None and (s["over"] or s["round"] != self._round):
                 number, announcer, challenger = self._pending
@@ -58,10 +73,13 @@ class Tally:
                 self._won[challenger] += right
                 self._faced[announcer] += 1
                 self._held[announcer] += not right
+                assert self._before is not None
+                self._challenges.append((self._before, number, total, announcer, challenger))
                 self._pending = None
         if s["round"] != self._round:
             self._opened = False
         self._standing, self._round = (int(s["bid"]), int(s["announcer"])), int(s["round"])
+        self._last = frame.states.copy()
 
     def lines(self) -> list[str]:
         """What was counted, for people."""
@@ -88,3 +106,44 @@ class Tally:
                     + (f", held in {held / faced:.1%}" if faced else "")
                 )
         return lines
+
+    def figures(self) -> dict[str, float]:
+        """Named numbers: ``KIND_a_game`` for every kind of action, and means over rounds and challenges."""
+        found = {f"{kind}_a_game": count / self._games for kind, count in sorted(self._kinds.items())}
+        if self._openings:
+            found["opening_number"] = self._opening / self._openings
+            found["numbers_a_round"] = self._kinds["bid"] / self._openings
+        if self._settled:
+            found["challenges_right"] = self._right / self._settled
+            found["challenged_number"] = self._challenged / self._settled
+            found["total_minus_number"] = self._margin / self._settled
+        return found
+
+    def charts(self) -> list[Chart]:
+        """Numbers challenged against totals; how well the odds foretell who is right; use of variants."""
+        charts = []
+        if self._challenges:
+            totals, numbers = [c[2] for c in self._challenges], [c[1] for c in self._challenges]
+            series = (("a challenge", totals, numbers),)
+            title = "Numbers that were challenged"
+            charts.append(Chart(title, "total of all cards", "number announced", "points", series, diagonal=True))
+            right = [total < number for _, number, total, _, _ in self._challenges]
+            by_challenger = [self._too_high(before, number, seat) for before, number, _, _, seat in self._challenges]
+            by_announcer = [self._too_high(before, number, seat) for before, number, _, seat, _ in self._challenges]
+            calibration = (
+                ("as the challenger sees it", *bins(by_challenger, right)),
+                ("as the announcer sees it", *bins(by_announcer, right)),
+            )
+            x, y = "exact odds that the number is too high", "share of challenges that were right"
+            charts.append(Chart("Calibration of challenges", x, y, "points", calibration, diagonal=True))
+        used = {kind: n / self._games for kind, n in sorted(self._kinds.items()) if kind not in ("bid", "challenge")}
+        if used:
+            bars = (("", list(used), list(used.values())),)
+            charts.append(Chart("Actions beside numbers and challenges", "", "times a game", "bars", bars))
+        return charts
+
+    def _too_high(self, before: NDArray[np.void], number: int, viewer: int) -> float:
+        """P(total < number) from what ``viewer`` sees."""
+        tail = np.zeros(2)  # P(total = number - 1 or less), P(total >= number)
+        engine.seat_distribution(self._game.rules, before, viewer, number - 1, tail)
+        return float(tail[0])

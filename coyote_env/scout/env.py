@@ -14,6 +14,7 @@ from ..core.game import Game
 from ..core.layout import Layout, Section
 from . import engine, render
 from .rules import HIGHER, LOWER, TOKENS, Rules, card_of
+from .tally import Tally
 
 NAME = "scout_v0"
 # Names of the outcomes of chance: a card and its upper number, in the order of engine.draw.
@@ -182,6 +183,7 @@ def game(*, fits: bool = False, **rules: Any) -> Game:
         failure=_failure,
         potential=_potential,
         check_state=engine.check_state,
+        tally=Tally,
         render_text=render.text,
         render_image=render.image,
     )

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..core.game import Game
-from ..core.record import Frame
+from ..core.tally import Chart
+
+if TYPE_CHECKING:
+    from ..core.game import Game
+    from ..core.record import Frame
 
 
 class Tally:
@@ -16,7 +20,7 @@ class Tally:
 
     def __init__(self, game: Game) -> None:
         n = game.num_seats
-        self._seats = n
+        self._seats, self._games = n, 0
         self._kinds: Counter[str] = Counter()  # actions by kind
         self._lengths: Counter[int] = Counter()  # Shows by their cards
         self._equal = 0  # Shows of two cards and more, all equal
@@ -30,6 +34,7 @@ class Tally:
         s = frame.states[0]
         points = s["points"][: self._seats].astype(float)
         event = frame.event
+        self._games += event is None
         if event is not None and not event.illegal:
             kind = re.sub(r"(_\d+)+$|_(left|right)_\w+$", "", event.action)
             self._kinds[kind] += 1
@@ -56,3 +61,28 @@ class Tally:
             means = self._points / self._rounds
             lines += [f"  seat {seat}: {mean:+.2f} points a round" for seat, mean in enumerate(means)]
         return lines
+
+    def figures(self) -> dict[str, float]:
+        """Named numbers: ``KIND_a_game`` for every kind of action, and the mean length of a Show."""
+        found = {f"{kind}_a_game": count / self._games for kind, count in sorted(self._kinds.items())}
+        shows = sum(self._lengths.values())
+        if shows:
+            found["cards_a_show"] = sum(length * count for length, count in self._lengths.items()) / shows
+        return found
+
+    def charts(self) -> list[Chart]:
+        """Lengths of Shows; use of actions; points a round by seat."""
+        charts = []
+        shows = sum(self._lengths.values())
+        if shows:
+            lengths = sorted(self._lengths)
+            shares = [self._lengths[length] / shows for length in lengths]
+            charts.append(Chart("Shows by length", "cards", "share of all Shows", "bars", (("", lengths, shares),)))
+        if self._kinds:
+            used = {kind: count / self._games for kind, count in sorted(self._kinds.items())}
+            charts.append(Chart("Actions", "", "times a game", "bars", (("", list(used), list(used.values())),)))
+        if self._rounds:
+            means = (self._points / self._rounds).tolist()
+            seats = list(range(self._seats))
+            charts.append(Chart("Points a round", "seat", "mean points", "bars", (("", seats, means),)))
+        return charts
