@@ -60,16 +60,20 @@ class Witness:
         return paid
 
 
-def parts(hand: Sequence[Card]) -> int:
-    """The fewest neighbouring Shows that a hand can be parted into, by trying all."""
+def parts(hand: Sequence[Card], alone_only: bool = False) -> int:
+    """The fewest neighbouring Shows that a hand can be parted into, or of those the single cards, by trying all."""
     numbers = tuple(upper for upper, _ in hand)
 
     @cache
     def fewest(place: int) -> int:
         if place == len(numbers):
             return 0
-        ends = range(place + 1, len(numbers) + 1)
-        return 1 + min(fewest(end) for end in ends if reference.kind([(n, 0) for n in numbers[place:end]]) is not None)
+        shows = [
+            numbers[place:end]
+            for end in range(place + 1, len(numbers) + 1)
+            if reference.kind([(n, 0) for n in numbers[place:end]]) is not None
+        ]
+        return min(fewest(place + len(show)) + (len(show) == 1 or not alone_only) for show in shows)
 
     return fewest(0)
 
@@ -180,6 +184,14 @@ def told_of_fits(game: reference.ReferenceGame, seat: int) -> dict[str, Any]:
                 card, _ = reference.take_end(game.active, side, way)
                 ways = [fit(card, place) for place in range(len(hand) + 1)]
                 scouting.append((max(longest for longest, _ in ways), min(fewest for _, fewest in ways)))
+    shows = set(reference.shows(hand, []))
+    numbers = {number for card in reference.deck(len(game.hands)) for number in card}
+    rests: list[tuple[float, float]] = []
+    for length in range(1, len(numbers) + 1):  # the longest Show is a run of all numbers
+        for start in range(14 - length + 1):
+            rest = hand[:start] + hand[start + length :]
+            is_one = (start, length) in shows
+            rests.append(((1 + parts(rest)) / 10, parts(rest, alone_only=True) / 10) if is_one else (0.0, 0.0))
     return {
         "best_show": best([hand[start : start + length] for start, length in reference.shows(hand, [])]),
         "stands": best([game.active]),
@@ -189,6 +201,7 @@ def told_of_fits(game: reference.ReferenceGame, seat: int) -> dict[str, Any]:
         ],
         "fit": fitting,
         "scout_fit": scouting,
+        "rest": rests,
     }
 
 

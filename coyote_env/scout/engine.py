@@ -681,7 +681,7 @@ def observe(rules: Any, states: Any, i: int, viewer: int, all_seen: bool, observ
             out[at + number_of(int64(s["hand"][seat, p])) * width + k] = 1.0
     at += int64(r["deck_size"]) * width
     if r["fits"]:
-        at = observe_fits(states, i, viewer, out, at, scratch)
+        at = observe_fits(rules, states, i, viewer, out, at, scratch)
     return at
 
 
@@ -702,8 +702,28 @@ def parts_of(cards: Any, held: int, parts: Any) -> int:
     return int64(parts[held])
 
 
+@njit(inline=True)
+def alone_of(cards: Any, held: int, alone: Any) -> int:
+    """The fewest cards that stand alone when a row of cards is parted into neighbouring Shows. To work in: ``alone``, a
+    place more than there are cards."""
+    before = int64(-9)
+    equal = rise = fall = int64(0)
+    alone[0] = 0
+    for p in range(held):
+        number = int64(cards[p]) >> 4
+        equal = equal + 1 if number == before else int64(1)
+        rise = rise + 1 if number == before + 1 else int64(1)
+        fall = fall + 1 if number == before - 1 else int64(1)
+        fewest = int64(alone[p]) + 1
+        for length in range(2, max(equal, rise, fall) + 1):
+            fewest = min(fewest, int64(alone[p + 1 - length]))
+        alone[p + 1] = fewest
+        before = number
+    return int64(alone[held])
+
+
 @njit()
-def observe_fits(states: Any, i: int, viewer: int, out: Any, at: int, scratch: Any) -> int:
+def observe_fits(rules: Any, states: Any, i: int, viewer: int, out: Any, at: int, scratch: Any) -> int:
     """The sections of ``fits``: what follows from the own hand by the rules, which a network would have to learn."""
     s = states[i]
     held, shown = int64(s["hand_len"][viewer]), int64(s["active_len"])
@@ -747,7 +767,31 @@ def observe_fits(states: Any, i: int, viewer: int, out: Any, at: int, scratch: A
                 fewest = min(fewest, parts_of(cards, held + 1, parts))
             out[scout_at + 2 * choice] = longest * 0.1
             out[scout_at + 2 * choice + 1] = fewest * 0.1
-    return scout_at + 8
+    return observe_rests(rules, states, i, viewer, out, scout_at + 8, scratch)
+
+
+@njit()
+def observe_rests(rules: Any, states: Any, i: int, viewer: int, out: Any, at: int, scratch: Any) -> int:
+    """What would be left of the own hand after each Show of its first cards, whether that beats anything or not."""
+    hand = states[i]["hand"][viewer]
+    held, most = int64(states[i]["hand_len"][viewer]), int64(rules[0]["max_show"])
+    cards, work = scratch[6], scratch[7]
+    first = min(held, DETAIL)
+    for start in range(first):
+        equal = rise = fall = True
+        row = at + 2 * start  # of the Show of this length; ids go by length, then by place
+        for length in range(1, min(most, first - start) + 1):
+            if length > 1:
+                step = (int64(hand[start + length - 1]) >> 4) - (int64(hand[start + length - 2]) >> 4)
+                equal, rise, fall = equal and step == 0, rise and step == 1, fall and step == -1
+                if not (equal or rise or fall):
+                    break
+            for p in range(held - length):
+                cards[p] = hand[p] if p < start else hand[p + length]
+            out[row] = (1 + parts_of(cards, held - length, work)) * 0.1
+            out[row + 1] = alone_of(cards, held - length, work) * 0.1
+            row += 2 * (DETAIL + 1 - length)
+    return at + most * (2 * DETAIL + 1 - most)
 
 
 @njit()

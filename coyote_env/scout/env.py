@@ -75,6 +75,11 @@ def layout_of(rules: Rules, fits: bool) -> Layout:
                 "by place for the card to insert: cards of the longest Show with it / 10, parts then / 10",
             ),
             Section("scout_fit", (4, 2), 0, most, "by end and way of a scout: the best of either that it can lead to"),
+            Section(
+                "rest", (rules.max_show * (2 * detail + 1 - rules.max_show) // 2, 2), 0, most,
+                f"by Show of the first {detail} cards (length, then place; it need not beat): (1 + fewest Shows to "
+                "part the rest into) / 10, fewest of its cards that stand alone / 10; 0 where there is none",
+            ),
         ]  # fmt: skip
     return Layout(sections)
 
