@@ -61,7 +61,7 @@ def _task(name: str, game: str, opponents: Sequence[str], seed: int, deals: int 
     return Task(name, game, rules, tuple(opponents), deals, seed)
 
 
-# Seeds are arbitrary and all different. One line a task; a second game adds its lines here.
+# Seeds are arbitrary and all different.
 TASKS: dict[str, Task] = {
     task.name: task
     for task in (
@@ -75,6 +75,13 @@ TASKS: dict[str, Task] = {
         _task("peek-4p-bayes", "coyote_v0", ["bayes"] * 3, 108, edition="peek"),
         _task("trickster-4p-bayes", "coyote_v0", ["bayes"] * 3, 109, edition="trickster"),
         _task("mini-2p-plus-one", "coyote_v0", ["plus-one"], 110, 5_000, edition="mini"),
+        _task("scout-2p-planner", "scout_v0", ["planner"], 201),
+        _task("scout-3p-mixed", "scout_v0", ["planner", "greedy-show"], 202),
+        _task("scout-4p-random", "scout_v0", ["random"] * 3, 203),
+        _task("scout-4p-greedy-show", "scout_v0", ["greedy-show"] * 3, 204),
+        _task("scout-4p-planner", "scout_v0", ["planner"] * 3, 205),
+        _task("scout-4p-rulebook", "scout_v0", ["planner"] * 3, 206, exemption="rulebook"),
+        _task("scout-5p-planner", "scout_v0", ["planner"] * 4, 207),
     )
 }
 

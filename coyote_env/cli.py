@@ -18,7 +18,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     something; 2 for a usage error; 130 for Ctrl-C."""
     parser = argparse.ArgumentParser(
         prog="coyote",
-        description="Matches between policies at tables of COYOTE, records of games, small tables solved.",
+        description="Matches, leagues and benchmarks of policies at tables of COYOTE and SCOUT, records of games, "
+        "small tables solved.",
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_match(commands)
@@ -195,7 +196,7 @@ def _add_league(commands: Any) -> None:
     _add_game(parser)
     parser.add_argument("--games", type=int, default=400, metavar="N", help="for each line-up; default: %(default)s")
     parser.add_argument("--per-policy", type=int, metavar="K", help="only so many line-ups of each; default: all")
-    parser.add_argument("--anchor", default="bayes", metavar="NAME", help="is rated 1000; default: %(default)s")
+    parser.add_argument("--anchor", metavar="NAME", help="is rated 1000; default: the game's strongest scripted player")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="same seed, same result; default: %(default)s")
     parser.add_argument("--greedy", action="store_true", help="checkpoints take their best action instead of sampling")
     _add_play(parser)
@@ -204,13 +205,14 @@ def _add_league(commands: Any) -> None:
 
 def _league(arguments: argparse.Namespace) -> None:
     from coyote_env.arena.league import entrants_of, play_league
-    from coyote_env.policies import make_game
+    from coyote_env.policies import GAMES, make_game
 
     game = make_game(arguments.game, dict(arguments.set))
-    entrants = entrants_of(arguments.policies, game, arguments.anchor, arguments.greedy)
+    anchor = GAMES[arguments.game].anchor if arguments.anchor is None else arguments.anchor
+    entrants = entrants_of(arguments.policies, game, anchor, arguments.greedy)
     with _progress() as show:
         result = play_league(
-            game, entrants, arguments.out, arguments.games, arguments.seed, anchor=arguments.anchor,
+            game, entrants, arguments.out, arguments.games, arguments.seed, anchor=anchor,
             per_policy=arguments.per_policy, threads=arguments.threads, on_error=arguments.on_error, progress=show,
             note=lambda text: print(text, file=sys.stderr),
         )  # fmt: skip
@@ -245,7 +247,7 @@ def _exploit(arguments: argparse.Namespace) -> int:
     greedy = arguments.greedy and arguments.policy not in scripted_names(arguments.game)
     policy = load_policy(arguments.policy, game, greedy=greedy)
     try:
-        result = exploitability(game, policy, arguments.max_nodes)
+        result = exploitability(game.seen_as_by(policy), policy, arguments.max_nodes)
     except TooLarge as error:
         print(
             f"no exact figure: {error}\nA best response that is learnt gives a lower bound of what the policy can lose "

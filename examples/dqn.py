@@ -95,6 +95,7 @@ def main() -> None:
     parser.add_argument("--games", type=int, default=500, help="games to play afterwards; default: %(default)s")
     parser.add_argument("--opponent", default="random", help="a scripted player or a checkpoint; default: %(default)s")
     arguments = parser.parse_args()
+    torch.set_num_threads(1)  # for networks of this size more are no faster, and many times slower on a busy machine
     table: dict[str, Any] = {"num_players": 2, "lives": 1, "opponents": [arguments.opponent], "illegal_action": "raise"}
 
     env = MaskInObservation(gymnasium.make("coyote_env/Coyote-v0", **table))

@@ -13,7 +13,7 @@ from coyote_env.arena import MatchStopped, play_match, wilson
 from coyote_env.arena.match import game_seeds, seat_order
 from coyote_env.arena.stats import grouped_mean, grouped_share, student
 from coyote_env.core.record import replay, verify
-from coyote_env.policies import GAMES, PolicyError, load_policy, registry
+from coyote_env.policies import GAMES, CheckpointPolicy, Player, PolicyError, load_policy, make_game, registry
 from tests import networks, toy_duel
 from tests.toy_duel import Chooser
 
@@ -266,7 +266,7 @@ def test_one_object_is_asked_once_a_step():
 
 
 def test_names_are_loaded_once_each(monkeypatch):
-    monkeypatch.setitem(GAMES, "duel_v0", registry._Modules("tests.toy_duel", "tests.toy_duel"))
+    monkeypatch.setitem(GAMES, "duel_v0", registry._Modules("tests.toy_duel", "tests.toy_duel", "longy"))
     made = []
 
     def make(game):
@@ -448,7 +448,7 @@ def test_a_policy_for_another_table_is_refused_before_play(tmp_path):
     for other, message in (
         ({"num_players": 4}, "num_seats = 4"),
         ({"num_players": 3, "edition": "animals"}, "edition = 'animals'|num_actions|layout_hash"),
-        ({"num_players": 3, "odds": True}, "layout_hash|observation_size"),
+        ({"num_players": 3, "peek": True}, "num_actions|layout_hash"),
     ):
         strange = load_policy("random", coyote_v0.game(**other))
         with pytest.raises(ValueError, match=message):
@@ -456,6 +456,35 @@ def test_a_policy_for_another_table_is_refused_before_play(tmp_path):
     folder = networks.write(tmp_path / "net", coyote_v0.game(num_players=4))
     with pytest.raises(ValueError, match="num_seats = 4; the game to be played has 3"):
         play_match(game, [folder, "random", "random"], 3, 0)
+
+
+@pytest.mark.parametrize(("name", "sight", "player"), [("coyote_v0", "odds", "bayes"), ("scout_v0", "fits", "planner")])
+def test_at_one_table_policies_may_see_differently(name, sight, player, tmp_path):
+    """What a policy sees beyond the rules is its own business: the same games, whoever else sees what."""
+    plain, rich = (make_game(name, {"num_players": 3, sight: flag}) for flag in (False, True))
+    results = []
+    for game in (plain, rich):
+        line_up: list[Player] = [load_policy(player, plain), load_policy(player, rich), "random"]
+        results.append(play_match(game, line_up, 30, 4).returns)
+    assert (results[0] == results[1]).all()
+    # A checkpoint plays at any such table, alone with what it was trained on, and alike.
+    folder = networks.write(tmp_path / "net", rich)
+    alone = play_match(rich, [folder, "random", "random"], 30, 4).returns
+    mixed = play_match(plain, [folder, "random", "random"], 30, 4).returns
+    assert (alone == mixed).all()
+    loaded = load_policy(folder)
+    assert (play_match(plain, [loaded, "random", "random"], 30, 4).returns == alone).all()
+    bare = CheckpointPolicy.from_file(folder / "policy.onnx", plain)
+    assert (play_match(plain, [bare, "random", "random"], 30, 4).returns == alone).all()
+    # Its rules still have to be the table's.
+    with pytest.raises(ValueError, match="num_seats = 3; the game to be played has 4"):
+        play_match(make_game(name, {"num_players": 4}), [folder, *["random"] * 3], 3, 0)
+    strange = networks.write(tmp_path / "narrow", toy_duel.game()) / "policy.onnx"
+    with pytest.raises(
+        ValueError,
+        match=rf"observation_size = \d+; the game to be played has {plain.layout.size} or {rich.layout.size}",
+    ):
+        CheckpointPolicy.from_file(strange, plain)
 
 
 # --- Duplicate deals ---

@@ -16,7 +16,7 @@ from tests import networks, toy_duel
 
 @pytest.fixture(autouse=True)
 def _duel(monkeypatch):
-    monkeypatch.setitem(GAMES, "duel_v0", registry._Modules("tests.toy_duel", "tests.toy_duel"))
+    monkeypatch.setitem(GAMES, "duel_v0", registry._Modules("tests.toy_duel", "tests.toy_duel", "longy"))
 
 
 MATCH = ["match", "shorty", "longy", "longy", "--game", "duel_v0", "--set", "long=3"]

@@ -27,7 +27,7 @@ from tests.networks import constant
 
 @pytest.fixture(autouse=True)
 def _duel(monkeypatch):
-    monkeypatch.setitem(GAMES, "duel_v0", registry._Modules("tests.toy_duel", "tests.toy_duel"))
+    monkeypatch.setitem(GAMES, "duel_v0", registry._Modules("tests.toy_duel", "tests.toy_duel", "longy"))
 
 
 GAME = toy_duel.game()

@@ -18,13 +18,10 @@ from coyote_env.policies import GAMES, registry
 from tests import networks, toy_duel
 from tests.toy_duel import Chooser
 
-# OpenSpiel computes 1 - exp(-m u) for large m, on purpose.
-pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered in exp:RuntimeWarning")
-
 
 @pytest.fixture(autouse=True)
 def _duel(monkeypatch):
-    monkeypatch.setitem(GAMES, "duel_v0", registry._Modules("tests.toy_duel", "tests.toy_duel"))
+    monkeypatch.setitem(GAMES, "duel_v0", registry._Modules("tests.toy_duel", "tests.toy_duel", "longy"))
     scripted = {f"half{k}": (lambda game, k=k: Chooser(f"half{k}", 0.4 + 0.1 * k)) for k in range(4)}
     for name, make in scripted.items():
         monkeypatch.setitem(toy_duel.SCRIPTED, name, make)

@@ -20,7 +20,7 @@ from tests import networks, toy_duel
 @pytest.fixture(autouse=True)
 def _duel(monkeypatch):
     """The toy game counts as a game, and `duel_v0` is its name."""
-    monkeypatch.setitem(GAMES, "duel_v0", registry._Modules("tests.toy_duel", "tests.toy_duel"))
+    monkeypatch.setitem(GAMES, "duel_v0", registry._Modules("tests.toy_duel", "tests.toy_duel", "longy"))
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from coyote_env.policies import load_policy
+from tests.test_training_opponents import table
 from tests.test_training_ppo import pool
 from tests.test_training_run import TINY
 from tests.toy_games import RandomPolicy
@@ -17,7 +18,7 @@ from training.seating import LEARNER, Seating
 
 
 def test_the_learner_has_one_seat_at_every_table_and_each_as_often():
-    seating, rng = Seating(pool(RandomPolicy()), 1.0, 400, 4, learner_alone=True), np.random.default_rng(0)
+    seating, rng = Seating(table(4), pool(RandomPolicy()), 1.0, 400, learner_alone=True), np.random.default_rng(0)
     seating.begin_rollout(rng)
     mine = seating.seats == LEARNER
     assert (mine.sum(axis=1) == 1).all()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -115,9 +116,16 @@ def test_a_pool_without_snapshots_forgets_them():
 # --- The seats -------------------------------------------------------------------------------------------------------
 
 
+def table(num_seats: int) -> Any:
+    """As much of a game as seating asks for."""
+    game = SimpleNamespace(num_seats=num_seats)
+    game.seen_as_by = lambda player: game
+    return game
+
+
 def seated(share: float, num_tables: int = 40, num_seats: int = 4, opponents: int = 3) -> Seating:
     players = [RandomPolicy(f"p{k}") for k in range(opponents)]
-    seating = Seating(pool(*players, distinct=3), share, num_tables, num_seats)
+    seating = Seating(table(num_seats), pool(*players, distinct=3), share, num_tables)
     seating.begin_rollout(np.random.default_rng(0))
     return seating
 
@@ -143,20 +151,23 @@ def test_no_opponents_no_share():
     assert not seated(0.0).seats.any()
     assert not seated(0.5, opponents=0).seats.any()
     assert not seated(0.5, num_seats=1).seats.any()
-    nobody = Seating(None, 0.5, 10, 4)
+    nobody = Seating(table(4), None, 0.5, 10)
     nobody.begin_rollout(np.random.default_rng(0))
     assert not nobody.seats.any()
 
 
 def test_each_opponent_is_asked_once_a_step_for_all_its_tables():
     first, second = RandomPolicy("first"), RandomPolicy("second")
-    seating = Seating(pool(first, second), 1.0, 6, 2)
+    batch = Nim(6)
+    batch.reset(0)
+    observation = batch.observation
+    observation[:, 0] = np.arange(6)
+    seating = Seating(batch.game, pool(first, second), 1.0, 6)
     seating.put(1, "first")
     seating.put(2, "second")
-    observation = np.arange(12, dtype=np.float32).reshape(6, 2)
     actions = np.full(6, -1, np.int64)
     who = np.array([0, 1, 2, 2, 0, 1])
-    seating.act(actions, who, observation, np.ones((6, 3), np.int8), np.random.default_rng(0))
+    seating.act(actions, who, batch, np.random.default_rng(0))
     assert [seen.tolist() for seen in first.seen] == [observation[[1, 5]].tolist()]
     assert [seen.tolist() for seen in second.seen] == [observation[[2, 3]].tolist()]
     assert (actions >= 0).tolist() == (who != LEARNER).tolist()
@@ -176,7 +187,7 @@ def test_a_thousand_snapshots_take_no_more_memory_than_those_in_use():
     opponents = OpponentPool((), Counted, distinct=3)
     for number in range(1000):
         opponents.add_snapshot(f"s{number}")
-    seating, rng = Seating(opponents, 0.5, 64, 4), np.random.default_rng(0)
+    seating, rng = Seating(table(4), opponents, 0.5, 64), np.random.default_rng(0)
     met: set[str] = set()
     for _ in range(400):
         seating.begin_rollout(rng)
@@ -188,7 +199,7 @@ def test_a_thousand_snapshots_take_no_more_memory_than_those_in_use():
 
 def test_a_game_is_finished_by_those_who_began_it():
     opponents = history(50, distinct=2)
-    seating, rng = Seating(opponents, 1.0, 32, 3), np.random.default_rng(0)
+    seating, rng = Seating(table(3), opponents, 1.0, 32), np.random.default_rng(0)
 
     def people() -> NDArray[np.object_]:
         return np.array(["learner", *seating.names], object)[seating.seats]
@@ -208,7 +219,7 @@ def test_a_game_is_finished_by_those_who_began_it():
 
 def test_who_finished_ahead_is_counted_for_each_opponent():
     opponents = pool(RandomPolicy("a"), RandomPolicy("b"))
-    seating, rng = Seating(opponents, 1.0, 2, 4), np.random.default_rng(0)
+    seating, rng = Seating(table(4), opponents, 1.0, 2), np.random.default_rng(0)
     seating.begin_rollout(rng)
     a, b = seating.names.index("a") + 1, seating.names.index("b") + 1
     seating.seats[:] = [[LEARNER, a, LEARNER, b], [LEARNER, LEARNER, a, a]]

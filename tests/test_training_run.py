@@ -163,7 +163,7 @@ def test_a_run_explains_itself(config, tmp_path, capsys):
     assert "1 x random" in table
     assert "fair share: 50.0%" in table
     assert "steps/s" in printed.err
-    assert "wins against random" in printed.err
+    assert re.search(r"wins at [\d,]+: random", printed.err)
 
 
 def test_same_config_and_seed_give_the_same_policy(config, tmp_path):
@@ -364,12 +364,12 @@ def test_progress_is_a_bar_on_a_terminal_and_lines_elsewhere(monkeypatch):
     result = Result.from_wins("random", 100, 61, 4)
     stream = Stream(terminal=True)
     progress = Progress(1000, stream)
-    progress.measured([result])
+    progress.measured(250, [result])
     progress.update(400)
     progress.update(1100)
     progress.close()
     text = stream.getvalue()
-    assert "wins against random 61%" in text
+    assert "wins at 250: random 61%" in text
     assert "steps/s" in text
     assert "\r" in text
     assert "1.00k/1.00k" in text
@@ -378,14 +378,14 @@ def test_progress_is_a_bar_on_a_terminal_and_lines_elsewhere(monkeypatch):
     monkeypatch.setattr("training.progress.time.monotonic", lambda: now[0])
     stream = Stream(terminal=False)
     progress = Progress(1000, stream)
-    progress.measured([result])
+    progress.measured(250, [result])
     for steps in range(100, 1001, 100):
         now[0] += 8.0
         progress.update(steps)
     progress.close()
     lines = stream.getvalue().splitlines()
     assert len(lines) == 4  # every 20 s or more, and the end
-    assert lines[0] == "300 of 1,000 steps (30%), 12 steps/s, 0m 56s left; wins against random 61%"
+    assert lines[0] == "300 of 1,000 steps (30%), 12 steps/s, 0m 56s left; wins at 250: random 61%"
     assert lines[-1].startswith("1,000 of 1,000 steps (100%)")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +20,10 @@ class ToyBatch:
 
     def __init__(self, num_tables: int) -> None:
         self.num_tables = num_tables
-        self.game = SimpleNamespace(
-            name="toy", kwargs={}, num_seats=self.num_seats, num_actions=self.num_actions, layout=Layout(self.sections)
-        )
+        self.game: Any = SimpleNamespace(
+            name="toy", kwargs={}, num_seats=self.num_seats, num_actions=self.num_actions, layout=Layout(self.sections),
+            seen_as_by=lambda player: self.game,
+        )  # fmt: skip
         self.seat = np.zeros(num_tables, np.int64)
         self.observation = np.zeros((num_tables, self.game.layout.size), np.float32)
         self.action_mask = np.zeros((num_tables, self.num_actions), np.int8)
@@ -52,6 +54,11 @@ class ToyBatch:
     def observe(self, seats: int | NDArray[np.integer]) -> NDArray[np.float32]:
         seats = np.broadcast_to(seats, self.num_tables)
         return np.stack([self.look(i, int(s)) for i, s in enumerate(seats)]).astype(np.float32)
+
+    def seen(self, view: Any, tables: NDArray[np.integer]) -> NDArray[np.float32]:
+        assert view is self.game
+        seen: NDArray[np.float32] = self.observation[tables]
+        return seen
 
     def _deal(self, i: int) -> None:
         self.out[i] = False

@@ -85,7 +85,7 @@ class RunCallback(BaseCallback):
             log.next_measurement = _after(steps, settings.progress_steps)
             results = self.run.measure(LivePolicy(self.learner), settings.progress_games, steps)
             log.measurements.append((steps, results))
-            self.progress.measured(results)
+            self.progress.measured(steps, results)
             for result in results:
                 self.logger.record(f"win_rate/{result.opponent}", result.share)
             if settings.progress_self_games:

@@ -87,7 +87,7 @@ class SelfPlayPPO(MaskablePPO):
         self.stop = stop
         self.entropy_schedule = ent_coef if callable(ent_coef) else (lambda _: float(ent_coef))
         num_seats = int(env.batch.game.num_seats)
-        self.seating = Seating(opponents, opponent_share, env.num_envs, num_seats, learner_alone)
+        self.seating = Seating(env.batch.game, opponents, opponent_share, env.num_envs, learner_alone)
         super().__init__(
             policy,
             env,
@@ -143,7 +143,7 @@ class SelfPlayPPO(MaskablePPO):
             mine = np.flatnonzero(learner)
             rows = buffer.open_rows(batch.observation, batch.action_mask, mine)
             actions[mine] = self._decide(rows)
-            seating.act(actions, who, batch.observation, batch.action_mask, self.opponent_rng)
+            seating.act(actions, who, batch, self.opponent_rng)
             seats = batch.seat.copy()
             before = self._potential(batch)
             batch.step(actions)

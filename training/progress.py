@@ -41,11 +41,11 @@ class Progress:
                 dynamic_ncols=True,
             )
 
-    def measured(self, results: Sequence[Result]) -> None:
-        """New win rates."""
-        self._wins = ", ".join(f"{r.opponent} {r.share:.0%}" for r in results)
+    def measured(self, steps: int, results: Sequence[Result]) -> None:
+        """New win rates, after so many steps."""
+        self._wins = f"wins at {steps:,}: " + ", ".join(f"{r.opponent} {r.share:.0%}" for r in results)
         if self._bar is not None:
-            self._bar.set_postfix_str(f"wins against {self._wins}")
+            self._bar.set_postfix_str(self._wins)
 
     def update(self, steps: int) -> None:
         """`steps` have been made in all."""
@@ -57,7 +57,7 @@ class Progress:
             self._last_line = now
             rate = (steps - self.done) / max(now - self._start, 1e-9)
             left = duration(max(0, self.total - steps) / max(rate, 1e-9))
-            wins = f"; wins against {self._wins}" if self._wins else ""
+            wins = f"; {self._wins}" if self._wins else ""
             share = min(1.0, steps / self.total)
             line = f"{steps:,} of {self.total:,} steps ({share:.0%}), {rate:,.0f} steps/s, {left} left{wins}"
             print(line, file=self.stream, flush=True)

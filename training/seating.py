@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from coyote_env.policies import Policy
 
 from .opponents import OpponentPool
+from .vec_env import TableBatch
 
 #: The learner in a seating; opponents are the numbers of their slots, 1, 2, ...
 LEARNER = 0
@@ -30,15 +33,17 @@ class Seating:
     """
 
     def __init__(
-        self, pool: OpponentPool | None, share: float, num_tables: int, num_seats: int, learner_alone: bool = False
+        self, game: Any, pool: OpponentPool | None, share: float, num_tables: int, learner_alone: bool = False
     ) -> None:
-        self.pool, self.learner_alone = pool, learner_alone
+        num_seats = int(game.num_seats)
+        self.game, self.pool, self.learner_alone = game, pool, learner_alone
         self.seats = np.full((num_tables, num_seats), LEARNER, np.int16)
         self.returns = np.zeros((num_tables, num_seats), np.float64)
         self.mixed = round(share * num_tables) if pool is not None and num_seats > 1 else 0
         slots = 2 * pool.distinct if pool is not None and self.mixed else 0
         self.names = [""] * slots
         self.policies: list[Policy | None] = [None] * slots
+        self._views: list[Any] = [game] * slots  # the game as each of them sees it
         self.active: list[int] = []
         self.dealt = False
 
@@ -69,7 +74,8 @@ class Seating:
     def put(self, slot: int, name: str) -> None:
         """Have the policy of that name in a slot; "": none."""
         assert self.pool is not None
-        self.policies[slot - 1] = self.pool.policy(name) if name else None
+        policy = self.policies[slot - 1] = self.pool.policy(name) if name else None
+        self._views[slot - 1] = self.game if policy is None else self.game.seen_as_by(policy)
         self.names[slot - 1] = name
 
     def begin_games(self, tables: NDArray[np.integer], rng: np.random.Generator) -> None:
@@ -94,8 +100,7 @@ class Seating:
         self,
         actions: NDArray[np.int64],
         who: NDArray[np.integer],
-        observation: NDArray[np.float32],
-        mask: NDArray[np.int8],
+        batch: TableBatch,
         rng: np.random.Generator,
     ) -> None:
         """Fill in `actions` [T] where an opponent moves (`who` [T] is not LEARNER): one call for each of them."""
@@ -103,7 +108,8 @@ class Seating:
             if policy is not None:
                 tables = np.flatnonzero(who == slot)
                 if tables.size:
-                    actions[tables] = policy.act(observation[tables], mask[tables], rng)
+                    seen = batch.seen(self._views[slot - 1], tables)
+                    actions[tables] = policy.act(seen, batch.action_mask[tables], rng)
 
     def paid(self, rewards: NDArray[np.floating], done: NDArray[np.bool_], rng: np.random.Generator) -> None:
         """A step paid `rewards` [T, N]; where games are `done` [T], count who finished ahead, and seat the next ones.

@@ -490,7 +490,13 @@ def make_learner(config: Config, game: Game, stop: Callable[[], bool] = lambda: 
             )
         except (ValueError, ImportError) as error:
             raise ConfigError(f"opponents.scripted: {error}") from None
-    teacher = config.teacher
+    teacher = _load(load_policy, config.teacher.player, game, "teacher.player") if config.teacher.player else None
+    if teacher is not None and game.seen_as_by(teacher) is not game:
+        sight = ", ".join(game.sight)
+        raise ConfigError(
+            f"teacher.player = {config.teacher.player!r} is not allowed; allowed: one that sees what the learner sees "
+            f"(game.kwargs: {sight})"
+        )
     return SelfPlayPPO(
         "MlpPolicy",
         SelfPlayVecEnv(Batch(game, config.run.tables)),
@@ -514,8 +520,8 @@ def make_learner(config: Config, game: Game, stop: Callable[[], bool] = lambda: 
         magnet_weight=ppo.magnet_weight,
         magnet_decay=ppo.magnet_decay,
         magnet_period=ppo.magnet_period,
-        teacher=_load(load_policy, teacher.player, game, "teacher.player") if teacher.player else None,
-        teacher_weight=linear(teacher.weight, 0.0, teacher.share),
+        teacher=teacher,
+        teacher_weight=linear(config.teacher.weight, 0.0, config.teacher.share),
         max_grad_norm=ppo.max_grad_norm,
         target_kl=ppo.target_kl or None,
         normalize_advantage=ppo.normalize_advantage,

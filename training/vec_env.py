@@ -41,6 +41,10 @@ class TableBatch(Protocol):
         """What the named seat sees at each table, (T, L), fresh."""
         ...
 
+    def seen(self, view: Any, tables: NDArray[np.intp]) -> NDArray[np.float32]:
+        """What the seat to move sees at ``tables`` (n,), as ``view``, the game with another sight, has it; fresh."""
+        ...
+
 
 class SelfPlayVecEnv(VecEnv):
     """SB3's view of a batch: one lane per table, whoever is to move acts; masks by ``env_method("action_masks")``.

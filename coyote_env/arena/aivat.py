@@ -54,6 +54,7 @@ class Corrections:
         self._keys = answer_keys(np.broadcast_to(base, len(seating)) ^ _AGAIN, np.arange(len(seating)))
         self._count = np.zeros(len(seating), np.int64)
         self._chances = [getattr(player, "probabilities", None) for player in players]
+        self._views = [game.seen_as_by(player) for player in players]
 
     def begin(self, seeds: npt.NDArray[np.int64]) -> None:
         """The first deals, of games that `seeds` (games,) deal."""
@@ -98,7 +99,7 @@ class Corrections:
             if chances is None:
                 row, choice, weight = mine, actions[mine], np.ones(len(mine))
             else:
-                table = chances(batch.observation[tables[mine]], masks[mine])
+                table = chances(batch.seen(self._views[entry], tables[mine]), masks[mine])
                 which, choice = np.nonzero(table)
                 row, weight = mine[which], table[which, choice]
             rows.append(row)

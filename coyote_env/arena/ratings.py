@@ -196,4 +196,5 @@ def alpha_rank(matrix: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         raise ImportError("alpha-rank needs OpenSpiel: pip install 'coyote-env[equilibrium]'") from None
     if len(matrix) == 1:
         return np.ones(1)
-    return np.asarray(alpharank.compute([matrix], alpha=100.0)[2], np.float64)
+    with np.errstate(over="ignore"):  # at this alpha it takes exp of large numbers, and means infinity by them
+        return np.asarray(alpharank.compute([matrix], alpha=100.0)[2], np.float64)

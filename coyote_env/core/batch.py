@@ -229,9 +229,14 @@ class Batch:
         which = self._integers(np.full(self.num_tables, given) if given.ndim == 0 else given, "seats", self.num_tables)
         if which.min() < 0 or which.max() >= self.game.num_seats:
             raise ValueError(f"seats must be from 0 to {self.game.num_seats - 1}, not {which.min()}..{which.max()}")
-        observations = np.empty((self.num_tables, self.game.layout.size), np.float32)
-        self.game.observe(self.game.rules, self.states, which, False, observations)
-        return observations
+        return self.game.seen_by(self.states, which)
+
+    def seen(self, view: Game, tables: NDArray[np.intp]) -> NDArray[np.float32]:
+        """What the seat to move sees at ``tables`` (n,) as ``view`` has it, this game with any ``sight``: (n, L of the
+        view), a fresh array."""
+        if view is self.game:
+            return self.observation[tables]
+        return view.seen_by(self.states[tables], self.seat[tables])
 
     def _integers(self, values: Any, name: str, count: int) -> NDArray[np.int64]:
         array = np.asarray(values)

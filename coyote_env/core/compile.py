@@ -80,7 +80,7 @@ def njit(signature: Any = None, *, allocates: bool = False, inline: bool = False
         try:
             if signature is None:
                 return cast(F, _jit(cache=True, nogil=True, _nrt=allocates, forceinline=inline)(function))
-            _announce()
+            _announce(function.__module__)
             return cast(F, _jit(signature, cache=True, nogil=True)(function))
         finally:
             _config.CACHE_DIR = before
@@ -90,18 +90,23 @@ def njit(signature: Any = None, *, allocates: bool = False, inline: bool = False
     return decorate
 
 
-def _announce() -> None:
+def _announce(module: str) -> None:
     global _announced
-    if not _announced and not _config.DISABLE_JIT and not any(_CACHE_DIR.glob(f"*.{_HOME}.complete")):
+    if not _announced and not _config.DISABLE_JIT and not _marker(module).exists():
         print("coyote_env: compiling the rules engine, once (up to a minute) ...", file=sys.stderr, flush=True)
-    _announced = True
+        _announced = True
+
+
+def _marker(module: str) -> Path:
+    return _CACHE_DIR / f"{module}.{_HOME}.complete"
 
 
 def complete(module: str) -> None:
-    """Called at the end of an engine's file: from now on its kernels load from disk, and nothing is announced."""
+    """Called at the end of a file with kernels, with its ``__name__``: from now on they load from disk, and nothing is
+    announced."""
     if not _config.DISABLE_JIT and _CACHE_DIR.is_dir():
         with suppress(OSError):  # a read-only cache still serves
-            (_CACHE_DIR / f"{module}.{_HOME}.complete").touch()
+            _marker(module).touch()
 
 
 if _config.DISABLE_JIT:

@@ -140,6 +140,28 @@ class Game:
             self.longest_game, self.tape_size, low, high, 0.0,
         )  # fmt: skip
 
+    def seen_as_by(self, player: Any) -> Game:
+        """This game as ``player`` sees it: one made for the same table with another ``sight`` sees with that.
+
+        Raises ValueError, with both hashes, if its observations are laid out otherwise even so.
+        """
+        own = getattr(player, "game", None)
+        if not isinstance(own, Game) or own.layout.hash == self.layout.hash:
+            return self
+        sight = {name: own.kwargs[name] for name in self.sight if name in own.kwargs}
+        seen = self.maker(**{**self.kwargs, **sight})
+        if own.name != self.name or own.layout.hash != seen.layout.hash:
+            raise ValueError(
+                f"made for layout_hash = {own.layout.hash!r}; the game to be played has {self.layout.hash!r}"
+            )
+        return seen
+
+    def seen_by(self, states: NDArray[np.void], seats: NDArray[np.int64]) -> NDArray[np.float32]:
+        """What ``seats`` (n,) see at the tables ``states`` (n,): observations float32 (n, L)."""
+        observations = np.empty((len(states), self.layout.size), np.float32)
+        self.observe(self.rules, states, seats, False, observations)
+        return observations
+
     def blank_tapes(self, num_tables: int) -> NDArray[np.int8]:
         """Tapes (T, D) on which nothing is fixed."""
         return np.full((num_tables, self.tape_size), RANDOM, np.int8)

@@ -71,6 +71,7 @@ class Players:
         first = [int(np.argmax(self.group == k)) for k in range(len(distinct))]
         self._answers = [answers[entry] for entry in first]
         self._labels = [self.names[entry] for entry in first]
+        self._views = [game.seen_as_by(players[entry]) for entry in first]
         self._bits = np.random.Philox(0)
 
     def act(
@@ -116,8 +117,8 @@ class Players:
 
     def _ask(self, k: int, batch: Batch, tables: NDArray[np.intp], keys: NDArray[np.uint64]) -> NDArray[np.int64]:
         label = self._labels[k]
-        # Indexing copies: a player may keep or overwrite what it gets.
-        observation, mask = batch.observation[tables], batch.action_mask[tables]
+        # Copies: a player may keep or overwrite what it gets.
+        observation, mask = batch.seen(self._views[k], tables), batch.action_mask[tables]
         try:
             answer = self._answers[k](observation, mask, RowGenerator(keys, self._bits))
         except PolicyError:

@@ -48,10 +48,9 @@ class SeatTables:
     ) -> None:
         n = game.num_seats
         if len(opponents) not in (1, n - 1):
+            several = f", or of {n - 1}, one for each of them, clockwise from the own seat" if n > 2 else ""
             raise ValueError(
-                f"opponents: {len(opponents)} given; allowed: a list of 1, which plays all other seats, or "
-                f"of {n - 1}, one for "
-                "each of them, clockwise from the own seat"
+                f"opponents: {len(opponents)} given; allowed: a list of 1, which plays all other seats{several}"
             )
         if isinstance(seat, str) and seat != "random":
             raise ValueError(f"seat must be 'random' or a seat from 0 to {n - 1}, not {seat!r}")

@@ -17,7 +17,7 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from ..core.compile import int64, njit
+from ..core.compile import complete, int64, njit
 from ..core.game import Game
 from ..policies import Policy
 from ..policies.scripted import Random, checked
@@ -796,3 +796,5 @@ class Bayes:
 
 
 SCRIPTED: dict[str, Callable[[Game], Policy]] = {"random": Random, "plus-one": PlusOne, "bayes": Bayes}
+
+complete(__name__)

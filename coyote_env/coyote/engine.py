@@ -1256,4 +1256,4 @@ def check_state(game: Game, states: NDArray[np.void]) -> str | None:
     return None
 
 
-complete("coyote")
+complete(__name__)

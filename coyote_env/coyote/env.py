@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.aec import GameEnv
+from ..core.arguments import flag, rules_of
 from ..core.batch import Batch
 from ..core.game import Game
 from ..core.layout import Layout, Section
@@ -135,19 +136,18 @@ def _potential(game: Game, states: NDArray[np.void]) -> NDArray[np.float64]:
 
 def game(*, odds: bool = False, **rules: Any) -> Game:
     """COYOTE with rules chosen: ``odds`` adds the odds section to observations, the rest goes to ``Rules``."""
-    if not isinstance(odds, (bool, np.bool_)):
-        raise ValueError(f"odds must be True or False, not {odds!r}")
-    chosen = Rules(**rules)
+    odds = flag("odds", odds)
+    chosen = rules_of(Rules, rules, ["odds"])
     names, first = _actions_of(chosen)
     return Game(
         name=NAME,
         maker=game,
-        kwargs=chosen.as_dict() | {"odds": bool(odds)},
+        kwargs=chosen.as_dict() | {"odds": odds},
         sight=("odds",),
         config=chosen,
-        rules=engine.pack(chosen, bool(odds), first),
+        rules=engine.pack(chosen, odds, first),
         num_seats=chosen.num_players,
-        layout=layout_of(chosen, bool(odds)),
+        layout=layout_of(chosen, odds),
         action_names=tuple(names),
         action_id={name: a for a, name in enumerate(names)},
         state_dtype=engine.STATE,

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from ..core.arguments import choice, flag, integer, unknown_argument
+
 MAX_SEATS = 10
 MAX_FACES = 24
 MAX_CARDS = 128
@@ -80,25 +82,6 @@ SEATS = {edition: (2, 3 if edition == "mini" else MAX_SEATS) for edition in EDIT
 CLOSED_PEEKS = {False: 1, True: 2}
 
 
-def _choice(field: str, value: object, allowed: Iterable[str]) -> str:
-    names = tuple(allowed)
-    if not isinstance(value, str) or value not in names:
-        raise ValueError(f"{field} must be one of {', '.join(map(repr, names))}, not {value!r}")
-    return value
-
-
-def _integer(field: str, value: object, low: int, high: int) -> int:
-    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or not low <= value <= high:
-        raise ValueError(f"{field} must be an integer from {low} to {high}, not {value!r}")
-    return int(value)
-
-
-def _flag(field: str, value: object) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError(f"{field} must be True or False, not {value!r}")
-    return value
-
-
 def _parse_deck(deck: object) -> tuple[tuple[str, int], ...]:
     """Faces with their counts, numbers ascending first, then the specials: one order for one deck."""
     if isinstance(deck, str):
@@ -117,7 +100,7 @@ def _parse_deck(deck: object) -> tuple[tuple[str, int], ...]:
             )
         if face in counts:
             raise ValueError(f"deck: face {face!r} is given twice")
-        counts[face] = _integer(f"deck: count of {face!r}", value, 1, MAX_CARDS)
+        counts[face] = integer(f"deck: count of {face!r}", value, 1, MAX_CARDS)
     if len(counts) > MAX_FACES:
         raise ValueError(f"deck has {len(counts)} different faces; at most {MAX_FACES} are allowed")
     if sum(counts.values()) > MAX_CARDS:
@@ -245,14 +228,13 @@ class Rules:
         **unknown: object,
     ) -> None:
         if unknown:
-            allowed = ", ".join(f.name for f in fields(self))
-            raise TypeError(f"unknown argument {next(iter(unknown))!r}; the rules have {allowed}")
+            raise unknown_argument(self, next(iter(unknown)))
         given = {
             "num_players": num_players, "deck": deck, "lives": lives, "variants": variants, "peek": peek,
             "trickster": trickster, "reshuffle": reshuffle, "starter": starter, "starter_if_out": starter_if_out,
             "game_end": game_end, "reward": reward,
         }  # fmt: skip
-        _choice("edition", edition, EDITIONS)
+        choice("edition", edition, EDITIONS)
         value = EDITIONS[edition] | {name: v for name, v in given.items() if v is not None}
         cards = _parse_deck(value["deck"])
 
@@ -260,22 +242,22 @@ class Rules:
             object.__setattr__(self, name, checked)
 
         put("edition", edition)
-        put("num_players", _integer("num_players", value["num_players"], *SEATS[edition]))
+        put("num_players", integer("num_players", value["num_players"], *SEATS[edition]))
         put("deck", value["deck"] if isinstance(value["deck"], str) else dict(cards))
-        put("lives", _integer("lives", value["lives"], 1, 9))
+        put("lives", integer("lives", value["lives"], 1, 9))
         put("variants", _parse_variants(value["variants"]))
-        put("peek", _flag("peek", value["peek"]))
-        put("trickster", _flag("trickster", value["trickster"]))
+        put("peek", flag("peek", value["peek"]))
+        put("trickster", flag("trickster", value["trickster"]))
         if self.trickster and not self.peek:
             raise ValueError("trickster must be False without peek, not True: it plays with Peek cards")
         usual = min(CLOSED_PEEKS[self.trickster], self.lives) if self.peek else 0
         most = self.lives if self.peek else 0  # without Peek cards none can be closed
-        put("closed_peeks", _integer("closed_peeks", usual if closed_peeks is None else closed_peeks, 0, most))
-        put("reshuffle", _choice("reshuffle", value["reshuffle"], RESHUFFLES))
-        put("starter", _choice("starter", value["starter"], STARTERS))
-        put("starter_if_out", _choice("starter_if_out", value["starter_if_out"], STARTERS_IF_OUT))
-        put("game_end", _choice("game_end", value["game_end"], GAME_ENDS))
-        put("reward", _choice("reward", value["reward"], REWARDS))
+        put("closed_peeks", integer("closed_peeks", usual if closed_peeks is None else closed_peeks, 0, most))
+        put("reshuffle", choice("reshuffle", value["reshuffle"], RESHUFFLES))
+        put("starter", choice("starter", value["starter"], STARTERS))
+        put("starter_if_out", choice("starter_if_out", value["starter_if_out"], STARTERS_IF_OUT))
+        put("game_end", choice("game_end", value["game_end"], GAME_ENDS))
+        put("reward", choice("reward", value["reward"], REWARDS))
         put("_cards", cards)
 
         if self.deck_size < self.num_players + self.peek:

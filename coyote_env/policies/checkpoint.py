@@ -8,6 +8,7 @@ It need not mask anything itself. Loading executes nothing from the folder: see 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import math
 import os
 import stat
@@ -35,7 +36,8 @@ class CheckpointPolicy:
     row takes one number from the generator, in order, so rows answer alike however a batch is cut; `greedy` takes the
     largest logit (the first of equals) and no number. `temperature` divides the logits.
 
-    Attributes: `name`, `path` (of the folder), `manifest`, `greedy`, `temperature`.
+    Attributes: `name`, `path` (of the folder), `manifest`, `greedy`, `temperature`, and `game`, for which it was made:
+    it sees with that game's `sight` at any table of the same rules.
     """
 
     def __init__(
@@ -59,7 +61,7 @@ class CheckpointPolicy:
             raise ValueError(f"{self.path}: not a folder; a policy is a folder with {POLICY_FILE} and {MANIFEST_FILE}")
         where = self.path / MANIFEST_FILE
         self.manifest = manifests.read_manifest(_read(self.path, MANIFEST_FILE, manifests.MAX_BYTES), str(where))
-        _check_game(self.manifest, game, str(where))
+        self.game = _check_game(self.manifest, game, str(where))
         network = _read(self.path, POLICY_FILE, onnx_file.MAX_BYTES)
         digest = hashlib.sha256(network).hexdigest()
         if digest != self.manifest.policy_sha256:
@@ -94,15 +96,22 @@ class CheckpointPolicy:
             policy._file = onnx_file.OnnxFile(network)
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
-        facts = _facts(game)
-        for field in ("observation_size", "num_actions"):
-            if getattr(policy._file, field) != facts[field]:
-                found = getattr(policy._file, field)
-                raise ValueError(f"{path}: {field} = {found}; the game to be played has {facts[field]}")
+        # Nothing but the size says what it sees.
+        choices = itertools.product((False, True), repeat=len(game.sight))
+        games = [game.maker(**{**game.kwargs, **dict(zip(game.sight, flags, strict=True))}) for flags in choices]
+        found = policy._file.observation_size
+        policy.game = next((one for one in games if one.layout.size == found), game)
+        facts = _facts(policy.game)
+        if found != facts["observation_size"]:
+            sizes = " or ".join(str(one.layout.size) for one in games)
+            raise ValueError(f"{path}: observation_size = {found}; the game to be played has {sizes}")
+        if policy._file.num_actions != facts["num_actions"]:
+            stated = policy._file.num_actions
+            raise ValueError(f"{path}: num_actions = {stated}; the game to be played has {facts['num_actions']}")
         del facts["edition"]
         policy.manifest = manifests.Manifest(
-            format_version=manifests.FORMAT_VERSION, game=game.name, kwargs=dict(game.kwargs), **facts, training={},
-            versions={}, evaluation=None, policy_sha256=hashlib.sha256(network).hexdigest(),
+            format_version=manifests.FORMAT_VERSION, game=game.name, kwargs=dict(policy.game.kwargs), **facts,
+            training={}, versions={}, evaluation=None, policy_sha256=hashlib.sha256(network).hexdigest(),
         )  # fmt: skip
         policy._session = _session(network, str(path))
         return policy
@@ -229,8 +238,9 @@ def _read(folder: Path, name: str, limit: int) -> bytes:
     return data
 
 
-def _check_game(manifest: manifests.Manifest, game: Game | None, where: str) -> None:
-    """That the manifest is right about the game it names, and that this is the game to be played."""
+def _check_game(manifest: manifests.Manifest, game: Game | None, where: str) -> Game:
+    """That the manifest is right about the game it names, and that this is the game to be played, whatever of it the
+    policy sees. Returns the manifest's game."""
     from coyote_env.policies.registry import make_game
 
     if game is not None and manifest.game != game.name:
@@ -245,13 +255,15 @@ def _check_game(manifest: manifests.Manifest, game: Game | None, where: str) -> 
             stated = getattr(manifest, field)
             raise ValueError(f"{where}: {field} = {stated!r}; {manifest.game} with its kwargs has {value!r}")
     if game is not None:
-        for field, value in _facts(game).items():
+        sight = {name: own.kwargs[name] for name in game.sight}
+        for field, value in _facts(game.maker(**{**game.kwargs, **sight})).items():
             if found[field] != value:
                 made_for = ", ".join(f"{key}={argument!r}" for key, argument in own.kwargs.items())
                 raise ValueError(
                     f"{where}: {field} = {found[field]!r}; the game to be played has {value!r} "
                     f"(the policy was made for {own.name} with {made_for[:500]})"
                 )
+    return own
 
 
 def _facts(game: Game) -> dict[str, Any]:

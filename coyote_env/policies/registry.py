@@ -28,11 +28,12 @@ Player = Policy | Answer | str | os.PathLike[str]
 class _Modules(NamedTuple):
     face: str  # has game(**kwargs)
     bots: str  # has SCRIPTED: name -> callable that takes the Game and gives a Policy
+    anchor: str  # the scripted player that ratings put at 1000
 
 
 GAMES: dict[str, _Modules] = {
-    "coyote_v0": _Modules("coyote_env.coyote_v0", "coyote_env.coyote.bots"),
-    "scout_v0": _Modules("coyote_env.scout_v0", "coyote_env.scout.bots"),
+    "coyote_v0": _Modules("coyote_env.coyote_v0", "coyote_env.coyote.bots", "bayes"),
+    "scout_v0": _Modules("coyote_env.scout_v0", "coyote_env.scout.bots", "planner"),
 }
 DEFAULT_GAME = "coyote_v0"
 
@@ -110,11 +111,10 @@ def resolve(players: Sequence[Player], game: Game, where: str) -> list[Policy | 
                     f"{where}[{place}]: {name_of(player)!r} was made for {field} = {made_for!r}; the game to be played "
                     f"has {played!r}"
                 )
-        if type(own) is type(game) and own.layout.hash != game.layout.hash:
-            raise ValueError(
-                f"{where}[{place}]: {name_of(player)!r} was made for layout_hash = {own.layout.hash!r}; the game to be "
-                f"played has {game.layout.hash!r}"
-            )
+        try:
+            game.seen_as_by(player)
+        except ValueError as error:
+            raise ValueError(f"{where}[{place}]: {name_of(player)!r} was {error}") from None
         result.append(player)
     return result
 

@@ -13,7 +13,7 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from ..core.compile import int64, njit
+from ..core.compile import complete, int64, njit
 from ..core.game import Game
 from ..policies import Policy
 from ..policies.scripted import Random, checked
@@ -410,3 +410,5 @@ class Planner:
 
 
 SCRIPTED: dict[str, Callable[[Game], Policy]] = {"random": Random, "greedy-show": GreedyShow, "planner": Planner}
+
+complete(__name__)

@@ -1127,4 +1127,4 @@ def check_state(game: Game, states: NDArray[np.void]) -> str | None:
     return None
 
 
-complete("scout")
+complete(__name__)

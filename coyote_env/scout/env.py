@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.aec import GameEnv
+from ..core.arguments import flag, rules_of
 from ..core.batch import Batch
 from ..core.game import Game
 from ..core.layout import Layout, Section
@@ -159,9 +160,8 @@ def _potential(game: Game, states: NDArray[np.void]) -> NDArray[np.float64]:
 
 def game(*, fits: bool = False, **rules: Any) -> Game:
     """SCOUT with rules chosen: ``fits`` adds the sections about what fits together, the rest goes to ``Rules``."""
-    if not isinstance(fits, bool):
-        raise ValueError(f"fits must be True or False, not {fits!r}")
-    chosen = Rules(**rules)
+    fits = flag("fits", fits)
+    chosen = rules_of(Rules, rules, ["fits"])
     names, first = _actions_of(chosen)
     return Game(
         name=NAME,

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..core.arguments import choice, integer, unknown_argument
+
 MAX_SEATS = 5
 NUM_CARDS = 45  # each unordered pair of different numbers 1..10
 MAX_HAND = 41  # of all seat counts, see Rules.max_hand
@@ -29,18 +31,6 @@ def card_of(upper: int, lower: int) -> int:
     """Number of the card with these two numbers, either way up. They differ and are from 1 to 10."""
     high, low = max(upper, lower), min(upper, lower)
     return (high - 1) * (high - 2) // 2 + low - 1
-
-
-def _choice(field: str, value: object, allowed: tuple[str, ...]) -> str:
-    if not isinstance(value, str) or value not in allowed:
-        raise ValueError(f"{field} must be one of {', '.join(map(repr, allowed))}, not {value!r}")
-    return value
-
-
-def _integer(field: str, value: object, low: int, high: int) -> int:
-    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or not low <= value <= high:
-        raise ValueError(f"{field} must be an integer from {low} to {high}, not {value!r}")
-    return int(value)
 
 
 @dataclass(frozen=True, init=False)
@@ -75,18 +65,17 @@ class Rules:
         **unknown: object,
     ) -> None:
         if unknown:
-            allowed = ", ".join(f.name for f in fields(self))
-            raise TypeError(f"unknown argument {next(iter(unknown))!r}; the rules have {allowed}")
+            raise unknown_argument(self, next(iter(unknown)))
 
         def put(name: str, checked: object) -> None:
             object.__setattr__(self, name, checked)
 
-        put("num_players", _integer("num_players", num_players, 2, MAX_SEATS))
-        put("exemption", _choice("exemption", exemption, EXEMPTIONS))
-        put("rounds", self.num_players if rounds is None else _integer("rounds", rounds, 1, self.num_players))
+        put("num_players", integer("num_players", num_players, 2, MAX_SEATS))
+        put("exemption", choice("exemption", exemption, EXEMPTIONS))
+        put("rounds", self.num_players if rounds is None else integer("rounds", rounds, 1, self.num_players))
         usual = 10 * self.num_players
-        put("stall_limit", usual if stall_limit is None else _integer("stall_limit", stall_limit, 1, MAX_STALL))
-        put("reward", _choice("reward", reward, REWARDS))
+        put("stall_limit", usual if stall_limit is None else integer("stall_limit", stall_limit, 1, MAX_STALL))
+        put("reward", choice("reward", reward, REWARDS))
 
     @property
     def deck_size(self) -> int:
