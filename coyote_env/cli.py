@@ -399,6 +399,8 @@ def _assignment(text: str) -> tuple[str, Any]:
         raise argparse.ArgumentTypeError(f"{text!r} is not KEY=VALUE")
     try:
         return key, json.loads(value)
+    except RecursionError:
+        raise argparse.ArgumentTypeError(f"{key}=...: brackets within brackets, too deep to be an argument") from None
     except ValueError:
         return key, value
 

@@ -53,6 +53,13 @@ def test_a_name_given_twice_is_loaded_once(monkeypatch):
     assert len(made) == 1
 
 
+def test_brackets_without_end_are_a_mistake(capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(["match", "random", "random", "--set", "deck=" + "[" * 100_000])
+    assert caught.value.code == 2
+    assert "deck=...: brackets within brackets" in capsys.readouterr().err
+
+
 def test_json_is_written_beside(tmp_path, capsys):
     path = tmp_path / "result.json"
     assert main([*MATCH, "--games", "12", "--json", str(path)]) == 0

@@ -56,7 +56,7 @@ def test_values_of_every_type(tmp_path):
         ("[ppo]\nclip = nan", r"ppo\.clip = nan is not allowed"),
         ("[ppo]\nclip = true", r"ppo\.clip = True is not allowed"),
         ("[ppo]\nclip = '0.1'", r"ppo\.clip = '0.1' is not allowed"),
-        ("[ppo]\nepochs = 2.0", r"ppo\.epochs = 2\.0 is not allowed; allowed: a whole number, at least 1"),
+        ("[ppo]\nepochs = 2.0", r"ppo\.epochs = 2\.0 is not allowed; allowed: a whole number from 1 to 1000"),
         ("[ppo]\nepochs = true", r"ppo\.epochs = True is not allowed"),
         ("[ppo]\nnormalize_advantage = 1", r"ppo\.normalize_advantage = 1 is not allowed; allowed: true or false"),
         ("[ppo]\ngamma = 1.01", r"ppo\.gamma = 1\.01 is not allowed; allowed: a number from 0 to 1"),
@@ -73,6 +73,16 @@ def test_values_of_every_type(tmp_path):
         ("[opponents]\nsnapshots = false", r"opponents\.share = 0\.25 is not allowed with opponents\.scripted = \[\]"),
         ("[evaluation]\nopponents = []", r"evaluation\.opponents = \[\] is not allowed; allowed: a list of texts, not"),
         ("[run\nseed = 1", r"run\.toml is not a TOML file"),
+        ("[run]\nsteps = " + "9" * 5000, r"run\.toml is not a TOML file: .*digits"),
+        ("[game.kwargs]\ndeck = " + "[" * 50_000, r"run\.toml is not a TOML file"),
+        (
+            "[run]\nsteps = " + "9" * 30,
+            r"run\.steps = 9+ is not allowed; allowed: a whole number from 1 to 1000000000000",
+        ),
+        ("[ppo]\nlearning_rate = " + "9" * 400, r"ppo\.learning_rate = 9+ is not allowed; allowed: a number above 0"),
+        ("[teacher]\nweight = 1e40", r"teacher\.weight = 1e\+40 is not allowed; allowed: a number above 0"),
+        ("[network]\nshared = [1000000]", r"network\.shared = \[1000000\] is not allowed"),
+        ("[evaluation]\ngames = 100000000000000000000", r"evaluation\.games = 1\d+ is not allowed"),
     ],
 )
 def test_what_is_refused_is_named_with_what_is_allowed(tmp_path, text, message):

@@ -23,6 +23,7 @@ from tensorboard.backend.event_processing.event_accumulator import (  # type: ig
 )
 
 from coyote_env.policies import load_policy
+from tests import networks
 from tests.test_training_run import TINY, assert_nothing_is_broken
 from training import selfplay
 from training.config import load_config
@@ -291,7 +292,7 @@ def forge(state: Path, *keys: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("keys", "value", "message"),
     [
-        (("format",), 2, "format = 2; this version reads 1"),
+        (("format",), 1, "format = 1; this version reads 2"),
         (("run",), [], "run is not a dict"),
         (("arrays", "seats"), ["i2", 10**15, 2], r"seats is \['i2', 1000000000000000, 2\]; the configuration needs"),
         (("arrays", "more"), ["i2", 3], "arrays; the configuration needs"),
@@ -339,6 +340,32 @@ def test_a_removed_snapshot_leaves_the_pool_and_the_run_goes_on(stopped, capsys)
     assert selfplay.main(["--resume", str(stopped)]) == 0
     said = capsys.readouterr().err
     assert f"not the same run bit for bit: {first.name} is gone or damaged and leaves the pool" in said
+
+
+def test_an_exchanged_teacher_is_noticed(tmp_path, config, capsys, monkeypatch):
+    """What the configuration names by path may be another policy when the run goes on."""
+    game = make_game(load_config(config))
+    teacher = networks.write(tmp_path / "teacher", game)
+    first, text = tmp_path / "first", LIVELY.replace('player = "random"', f"player = {json.dumps(str(teacher))}")
+    config.write_text(text.replace('scripted = ["random"]', f"scripted = [{json.dumps(str(teacher))}]"))
+    original = selfplay.Run.write_state
+
+    def stopping(self: selfplay.Run) -> None:
+        original(self)
+        if self.model.num_timesteps:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(selfplay.Run, "write_state", stopping)
+        assert selfplay.main([str(config), "--run-dir", str(first)]) == 130
+    shutil.copytree(first, tmp_path / "second")
+    capsys.readouterr()
+    assert selfplay.main(["--resume", str(first)]) == 0
+    assert "not the same run" not in capsys.readouterr().err
+    other = networks.network(game.layout.size, game.num_actions, seed=1)
+    networks.write(teacher, game, other)
+    assert selfplay.main(["--resume", str(tmp_path / "second")]) == 0
+    assert f"not the same run bit for bit: {teacher} holds another policy than before" in capsys.readouterr().err
 
 
 def test_resumed_with_other_settings(stopped, capsys, uninterrupted):

@@ -7,7 +7,7 @@ The declarations below are everything: reading and checking a file, ``--set``, `
 from __future__ import annotations
 
 import dataclasses
-import math
+import sys
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -54,9 +54,9 @@ class RunConfig:
         0, "Seed of everything random. Same config, seed and machine: same weights.", low=0, high=2**32 - 1
     )
     steps: int = _setting(
-        1_000_000, "Decisions of the learning policy (in all seats) to train on; whole rollouts.", low=1
+        1_000_000, "Decisions of the learning policy (in all seats) to train on; whole rollouts.", low=1, high=10**12
     )
-    tables: int = _setting(256, "Tables played at once.", low=1)
+    tables: int = _setting(256, "Tables played at once.", low=1, high=100_000)
     threads: int = _setting(
         2,
         "Worker threads that share forward passes and minibatches. Not torch's own threads, which are set to 1.",
@@ -64,7 +64,10 @@ class RunConfig:
         high=64,
     )
     checkpoint_steps: int = _setting(
-        200_000, "A checkpoint after every so many decisions; these are also the snapshots met as opponents.", low=1
+        200_000,
+        "A checkpoint after every so many decisions; these are also the snapshots met as opponents.",
+        low=1,
+        high=10**12,
     )
 
 
@@ -72,22 +75,26 @@ class RunConfig:
 class PPOConfig:
     """The learning rule (PPO with masked actions)."""
 
-    rollout_steps: int = _setting(64, "Moves per table in one rollout, whoever makes them.", low=1)
-    minibatch: int = _setting(2048, "Decisions per gradient step, about: a rollout is cut into equal parts.", low=2)
-    epochs: int = _setting(3, "Passes over each rollout.", low=1)
-    learning_rate: float = _setting(5e-4, "Adam's step size at the start.", above=0)
+    rollout_steps: int = _setting(64, "Moves per table in one rollout, whoever makes them.", low=1, high=10_000)
+    minibatch: int = _setting(
+        2048, "Decisions per gradient step, about: a rollout is cut into equal parts.", low=2, high=10**9
+    )
+    epochs: int = _setting(3, "Passes over each rollout.", low=1, high=1000)
+    learning_rate: float = _setting(5e-4, "Adam's step size at the start.", above=0, high=10)
     learning_rate_end: float = _setting(5e-5, "Adam's step size at the end; linear in between.", low=0)
     clip: float = _setting(0.2, "PPO's clipping range of the probability ratio.", above=0, high=1)
     gamma: float = _setting(1.0, "Discount per decision of a seat.", low=0, high=1)
     gae_lambda: float = _setting(0.95, "Decay of the advantage estimate per decision of a seat.", low=0, high=1)
-    entropy: float = _setting(0.05, "Weight of the entropy bonus at the start. Without one such games cycle.", low=0)
+    entropy: float = _setting(
+        0.05, "Weight of the entropy bonus at the start. Without one such games cycle.", low=0, high=1000
+    )
     entropy_end: float = _setting(0.01, "The floor that the entropy bonus falls to.", low=0)
     entropy_decay: float = _setting(0.8, "Share of the run in which it falls to the floor, linearly.", above=0, high=1)
-    value_weight: float = _setting(0.5, "Weight of the value loss.", low=0)
+    value_weight: float = _setting(0.5, "Weight of the value loss.", low=0, high=1000)
     waiting_values: bool = _setting(
         True, "Teach the value also what a seat sees while it waits; it continues chains cut by a rollout's end."
     )
-    max_grad_norm: float = _setting(0.5, "Gradients are scaled down to this norm.", above=0)
+    max_grad_norm: float = _setting(0.5, "Gradients are scaled down to this norm.", above=0, high=10**9)
     target_kl: float = _setting(
         0.0, "End a rollout's update when the KL divergence passes 1.5 times this; 0: never.", low=0
     )
@@ -102,18 +109,20 @@ class PPOConfig:
         "Hold the policy near an older self: a moving average of its weights, or a copy taken now and then.",
         choices=("none", "ema", "periodic"),
     )
-    magnet_weight: float = _setting(0.05, "Weight of KL(policy || magnet) in the loss.", above=0)
+    magnet_weight: float = _setting(0.05, "Weight of KL(policy || magnet) in the loss.", above=0, high=1000)
     magnet_decay: float = _setting(0.95, "Share of an `ema` magnet that stays at each rollout's update.", low=0, high=1)
-    magnet_period: int = _setting(50, "A `periodic` magnet is copied anew after so many rollouts.", low=1)
+    magnet_period: int = _setting(50, "A `periodic` magnet is copied anew after so many rollouts.", low=1, high=10**9)
 
 
 @dataclass(frozen=True)
 class NetworkConfig:
     """The network: layers shared by policy and value, then layers of their own."""
 
-    shared: tuple[int, ...] = _setting((256,), "Widths of the layers that policy and value share; may be empty.", low=1)
-    policy: tuple[int, ...] = _setting((128,), "Widths of the policy's own layers.", low=1)
-    value: tuple[int, ...] = _setting((128,), "Widths of the value's own layers.", low=1)
+    shared: tuple[int, ...] = _setting(
+        (256,), "Widths of the layers that policy and value share; may be empty.", low=1, high=8192
+    )
+    policy: tuple[int, ...] = _setting((128,), "Widths of the policy's own layers.", low=1, high=8192)
+    value: tuple[int, ...] = _setting((128,), "Widths of the value's own layers.", low=1, high=8192)
     activation: str = _setting("relu", "Between layers.", choices=("relu", "tanh"))
 
 
@@ -122,7 +131,9 @@ class TeacherConfig:
     """At first a player says what it would do where the learner decided (Schmitt et al. 2018, arXiv 1803.03835)."""
 
     player: str = _setting("", "A scripted player, or the path of a checkpoint; empty: none, all is found by play.")
-    weight: float = _setting(1.0, "Weight of the cross-entropy with the teacher's actions at the start.", above=0)
+    weight: float = _setting(
+        1.0, "Weight of the cross-entropy with the teacher's actions at the start.", above=0, high=1000
+    )
     share: float = _setting(0.2, "Share of the run in which the weight falls to 0, linearly.", above=0, high=1)
 
 
@@ -160,7 +171,7 @@ class OpponentsConfig:
         choices=("hard", "even"),
     )
     pfsp_power: float = _setting(2.0, "The k of (1-p)^k.", above=0, high=20)
-    memory: int = _setting(1000, "Games after which what p is measured from begins to fade.", low=1)
+    memory: int = _setting(1000, "Games after which what p is measured from begins to fade.", low=1, high=10**9)
 
 
 @dataclass(frozen=True)
@@ -170,19 +181,21 @@ class EvaluationConfig:
     opponents: tuple[str, ...] = _setting(
         ("random",), "Scripted players or paths of checkpoints to measure against.", non_empty=True
     )
-    games: int = _setting(2000, "Games against each at the end of the run.", low=1)
+    games: int = _setting(2000, "Games against each at the end of the run.", low=1, high=10**7)
     progress_games: int = _setting(
-        200, "Games against each while it runs, for progress line and learning curve; 0: none.", low=0
+        200, "Games against each while it runs, for progress line and learning curve; 0: none.", low=0, high=10**7
     )
-    progress_steps: int = _setting(100_000, "Decisions between two such measurements.", low=1)
-    self_games: int = _setting(400, "Games of the policy with itself that the report describes; 0: none.", low=0)
+    progress_steps: int = _setting(100_000, "Decisions between two such measurements.", low=1, high=10**12)
+    self_games: int = _setting(
+        400, "Games of the policy with itself that the report describes; 0: none.", low=0, high=10**6
+    )
     progress_self_games: int = _setting(
-        20, "The same at each measurement on the way, for the figures games/* of the log; 0: none.", low=0
+        20, "The same at each measurement on the way, for the figures games/* of the log; 0: none.", low=0, high=10**6
     )
     matrix_snapshots: int = _setting(
         4, "Snapshots from all of the run, beside the policy, that play each other at its end; 0: none.", low=0, high=50
     )
-    matrix_games: int = _setting(200, "Games of each of these with each.", low=1)
+    matrix_games: int = _setting(200, "Games of each of these with each.", low=1, high=10**7)
 
 
 @dataclass(frozen=True)
@@ -208,7 +221,7 @@ def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
     """
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # TOMLDecodeError, UnicodeDecodeError, and numbers of 5,000 digits
         raise ConfigError(f"{path} is not a TOML file: {error}") from None
     for override in overrides:
         _apply(data, override)
@@ -263,7 +276,8 @@ def _check(name: str, value: Any, kind: Any, rule: Mapping[str, Any]) -> Any:
 def _fits(value: Any, kind: type, rule: Mapping[str, Any]) -> bool:
     """`value` is of `kind` (whole numbers serve as floats; booleans serve as booleans only) and obeys the rule."""
     if kind is float:
-        if type(value) not in (int, float) or not math.isfinite(value):
+        # A whole number may have more digits than a float can hold.
+        if type(value) not in (int, float) or not abs(value) <= sys.float_info.max:
             return False
     elif type(value) is not kind:
         return False
@@ -293,9 +307,9 @@ def _allowed(kind: Any, rule: Mapping[str, Any]) -> str:
     if rule["above"] is not None:
         text += f" above {rule['above']:g}"
     if rule["low"] is not None:
-        text += f" from {rule['low']:.10g}" if rule["high"] is not None else f", at least {rule['low']:.10g}"
+        text += f" from {rule['low']:.13g}" if rule["high"] is not None else f", at least {rule['low']:.13g}"
     if rule["high"] is not None:
-        text += f" to {rule['high']:.10g}" if rule["low"] is not None else f" and at most {rule['high']:.10g}"
+        text += f" to {rule['high']:.13g}" if rule["low"] is not None else f" and at most {rule['high']:.13g}"
     return f"{text}, not empty" if rule["non_empty"] else text
 
 
@@ -331,6 +345,8 @@ def _apply(data: dict[str, Any], override: str) -> None:
         value = tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         value = text.strip()  # a bare word is a text: game.kwargs.edition=mini
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"--set {path} is not allowed: {error}") from None
     target = data
     for depth, key in enumerate(keys[:-1], 1):
         target = target.setdefault(key, {})

@@ -249,6 +249,7 @@ class Run:
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise StateError(f"run: {type(error).__name__}: {str(error)[:300]}") from None
         why = [f"{name} is gone or damaged and leaves the pool" for name in state["missed"]]
+        why += [f"{name} holds another policy than before" for name in state["exchanged"]]
         if state["config"] != self._config_digest() and not changed:
             why.append("config.toml was changed")
         now = library_versions()

@@ -20,6 +20,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from coyote_env.policies import CheckpointPolicy
+
 from .checkpoint import library_versions
 from .errors import TrainingError
 from .files import read_bounded, remove_folder, write_folder_atomic
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 
     from .ppo import SelfPlayPPO
 
-FORMAT = 1
+FORMAT = 2
 #: Largest state.json that is read. A row of the log has half a kilobyte: this is for runs of 200,000 rollouts.
 MAX_JSON = 100_000_000
 #: States that are kept: the newest, and one to fall back on.
@@ -76,6 +78,7 @@ def write_state(parent: Path, model: SelfPlayPPO, run: Mapping[str, Any], config
             "arrays": {name: [array.dtype.str[1:], *array.shape] for name, array in _arrays(model).items()},
             "arrays_sha256": hashlib.sha256(data).hexdigest(),
             "learner": _figures(model),
+            "players": _players(model),
             "run": dict(run),
         }
         text = json.dumps({"sha256": _digest(content), "content": content}, allow_nan=False)
@@ -90,8 +93,9 @@ def read_state(folder: Path, model: SelfPlayPPO, snapshots: Path) -> dict[str, A
     Args:
         snapshots: folder of the run's checkpoints.
 
-    Returns the "run", "config" and "versions" that it was written with, and "missed": names of snapshots that cannot be
-    loaded any more, and are no longer in the pool. Raises StateError for anything that is not as it was written;
+    Returns the "run", "config" and "versions" that it was written with; "exchanged": checkpoints named by the
+    configuration that are not what they were; and "missed": names of snapshots that cannot be loaded any more, and are
+    no longer in the pool. Raises StateError for anything that is not as it was written;
     `model` may then be changed in part.
     """
     content = _read_json(folder / "state.json")
@@ -122,7 +126,8 @@ def read_state(folder: Path, model: SelfPlayPPO, snapshots: Path) -> dict[str, A
         missed = _restore(model, content["learner"], snapshots)
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError, IndexError) as error:
         raise StateError(f"{folder / 'state.json'}: learner: {type(error).__name__}: {str(error)[:300]}") from None
-    return {key: content[key] for key in ("run", "config", "versions")} | {"missed": missed}
+    exchanged = [name for name, digest in _players(model).items() if content["players"].get(name, digest) != digest]
+    return {key: content[key] for key in ("run", "config", "versions")} | {"exchanged": exchanged, "missed": missed}
 
 
 def _read(path: Path, limit: int) -> bytes:
@@ -145,7 +150,15 @@ def _read_json(path: Path) -> dict[str, Any]:
         raise StateError(f"{path}: not a state: {type(error).__name__}: {str(error)[:200]}") from None
     if content.get("format") != FORMAT:
         raise StateError(f"{path}: format = {str(content.get('format'))[:50]}; this version reads {FORMAT}")
-    kinds = {"config": str, "versions": dict, "arrays": dict, "arrays_sha256": str, "learner": dict, "run": dict}
+    kinds = {
+        "config": str,
+        "versions": dict,
+        "arrays": dict,
+        "arrays_sha256": str,
+        "learner": dict,
+        "players": dict,
+        "run": dict,
+    }
     for field, kind in kinds.items():
         if not isinstance(content.get(field), kind):
             raise StateError(f"{path}: {field} is not a {kind.__name__}")
@@ -209,6 +222,14 @@ def _figures(model: SelfPlayPPO) -> dict[str, Any]:
         "active": model.seating.active,
         "dealt": model.seating.dealt,
     }
+
+
+def _players(model: SelfPlayPPO) -> dict[str, str]:
+    """Digests of the checkpoints that the configuration names as opponents or teacher, by name."""
+    named = {} if model.opponents is None else {name: model.opponents.policy(name) for name in sorted(_scripted(model))}
+    if isinstance(model.teacher, CheckpointPolicy):
+        named[model.teacher.name] = model.teacher
+    return {name: p.manifest.policy_sha256 for name, p in named.items() if isinstance(p, CheckpointPolicy)}
 
 
 def _scripted(model: SelfPlayPPO) -> set[str]:

@@ -267,7 +267,7 @@ class SeatVectorEnv(gymnasium.vector.VectorEnv[NDArray[np.float32], NDArray[np.i
     ) -> tuple[NDArray[np.float32], dict[str, Any]]:
         """Deals at all tables and plays until the own seats are to move."""
         seat = _seat_option(self.game, options)
-        if isinstance(seed, Sequence):
+        if isinstance(seed, Sequence) and not isinstance(seed, (str, bytes)):
             seeds = [check_seed(value) for value in seed]
             if len(seeds) != self.num_envs:
                 raise ValueError(f"seed has {len(seeds)} entries; needed: one for each of the {self.num_envs} tables")

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ..core.compile import complete, int64, njit
 from ..core.game import Game
 from ..policies import Policy
-from ..policies.scripted import Random, checked
+from ..policies.scripted import Random, answered, checked, possible
 from .engine import (
     AGAIN_NUMBER,
     DRAW,
@@ -138,6 +138,20 @@ class View:
         self.history[..., 1] = rows[..., n : n + 4].argmax(axis=-1)
         self.history[..., 2] = np.rint(rows[..., n + 4] * top)
         facts[:, SPOKEN] = rows[..., :n].any(axis=-1).sum(axis=1)
+
+    def playable(self, game: Game) -> View:
+        """Itself. Raises ValueError for what no seat to move can see; kernels rely on it."""
+        left = self.pool.sum(axis=1) + self.refill.sum(axis=1)
+        hidden, middle = self.facts[:, HIDDEN], self.facts[:, MIDDLE]
+        for rows, what in (
+            ((self.live[:, 0] == 1) & (self.live.sum(axis=1) > 1), "the seat to move, or all others, are out"),
+            (((self.lives > 0) == (self.live == 1)).all(axis=1), "a live seat has no lives, or another one some"),
+            (np.abs(self.facts[:, DIRECTION]) == 1, "the direction of play is neither 1 nor -1"),
+            ((self.refill >= 0).all(axis=1), "it shows more cards than there are"),
+            ((middle <= hidden) & (hidden <= left) & (hidden >= 0), "it hides a number of cards that cannot be"),
+        ):
+            possible(game.name, rows, what)
+        return self
 
     def rows(self, which: Ints) -> View:
         """Some of the rows."""
@@ -528,9 +542,8 @@ def decide_many(
             else:
                 action = ids[FIRST] + start + number - 1
         if action < 0:  # a number is due and none within the outlook is legal: the least one
-            action = ids[FIRST]
-            while mask[action] == 0:
-                action += 1
+            for least in range(len(mask) - 1, ids[FIRST] - 1, -1):
+                action = least if mask[least] == 1 else action
         actions[i] = action
 
 
@@ -596,7 +609,7 @@ class PlusOne:
     def act(self, observation: NDArray[np.float32], action_mask: NDArray[np.int8], rng: np.random.Generator) -> Ints:
         """One legal action a row, int64 (B,)."""
         observation, action_mask = checked(self.game, self.name, observation, action_mask)
-        view = View(self.game, observation)
+        view = View(self.game, observation).playable(self.game)
         odds = standing_odds(self.game, view)
         ids = self.game.action_id
         bids = action_mask[:, ids["bid_1"] :]
@@ -607,7 +620,7 @@ class PlusOne:
         doubt = (odds < self._thresholds[view.live.sum(axis=1)]) | ~bids.any(axis=1)
         actions[doubt & (action_mask[:, ids["challenge"]] == 1)] = ids["challenge"]
         settle(self.game, view, action_mask, actions)
-        return actions
+        return answered(self.name, actions, action_mask)
 
 
 def _clock(longest: int) -> Reals:
@@ -680,7 +693,7 @@ class Bayes:
         observation, action_mask = checked(self.game, self.name, observation, action_mask)
         actions: Ints = np.argmax(action_mask, axis=1)
         several = np.flatnonzero(np.count_nonzero(action_mask, axis=1) > 1)
-        view = View(self.game, observation[several])
+        view = View(self.game, observation[several]).playable(self.game)
         if self.game.config.peek:
             chosen = actions[several]
             settled = settle(self.game, view, action_mask[several], chosen)
@@ -695,7 +708,7 @@ class Bayes:
                 actions[several[rows]] = self._decide(part, action_mask[several[rows]], worth[rows])
         if self.game.config.peek:
             actions[several] = self._look(view, action_mask[several], actions[several])
-        return actions
+        return answered(self.name, actions, action_mask)
 
     def _look(self, view: View, action_mask: NDArray[np.int8], actions: Ints) -> Ints:
         """``actions`` (B,), but first a look at a card where the number is in doubt and there is one to be had.

@@ -30,6 +30,21 @@ def checked(game: Game, name: str, observation: Any, action_mask: Any) -> tuple[
     return seen, legal
 
 
+def possible(name: str, rows: Any, what: str) -> None:
+    """Raises ValueError for the first observation, of bool (B,), of which ``what`` is not true. Being in the layout's
+    bounds is not enough for kernels that walk from seat to seat or through a hand."""
+    if not rows.all():
+        raise ValueError(f"{name}: observation[{int(np.argmin(rows))}] is of no table of this game: {what}")
+
+
+def answered(name: str, actions: NDArray[np.int64], action_mask: NDArray[np.int8]) -> NDArray[np.int64]:
+    """The actions, (B,). Raises ValueError where one is illegal: then the mask is not of what was seen."""
+    inside = (actions >= 0) & (actions < action_mask.shape[1])
+    legal = inside & (action_mask[np.arange(len(actions)), np.where(inside, actions, 0)] != 0)
+    possible(name, legal, "its action_mask is of another one")
+    return actions
+
+
 class Random:
     """Uniform over the legal actions."""
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..core.compile import complete, int64, njit
 from ..core.game import Game
 from ..policies import Policy
-from ..policies.scripted import Random, checked
+from ..policies.scripted import Random, answered, checked, possible
 from .engine import INSERT, ORIENT, RULES, strength, turn
 from .rules import MAX_HAND, MAX_SHOW
 
@@ -35,16 +35,16 @@ class View:
     """The observations of B seats, taken apart; seats are relative, 0 is the own one.
 
     hand (B, MAX_HAND + 1), active (B, MAX_SHOW): cards as the engine has them, 0 behind the last. sizes, captured,
-    tokens (B, N). facts (B, FACTS). All int64.
+    tokens (B, N). facts (B, FACTS). All int64. Raises ValueError for what no table shows.
     """
 
     def __init__(self, game: Game, observation: NDArray[np.float32]) -> None:
-        def whole(name: str, scale: float = 10.0) -> Ints:
-            numbers: Ints = np.rint(game.layout.view(observation, name) * scale).astype(np.int64)
+        def whole(section: str, scale: float = 10.0) -> Ints:
+            numbers: Ints = np.rint(game.layout.view(observation, section) * scale).astype(np.int64)
             return numbers
 
-        def cards(name: str, width: int) -> Ints:
-            pairs = whole(name)
+        def cards(section: str, width: int) -> Ints:
+            pairs = whole(section)
             padded = np.zeros((len(pairs), width), np.int64)
             padded[:, : pairs.shape[1]] = pairs[..., 0] * 16 + pairs[..., 1]
             return padded
@@ -65,6 +65,14 @@ class View:
         if game.num_seats > 2:
             facts[:, SPARE] = whole("scout_show", 1)[:, 0]
         facts[:, TURNS_LEFT] = whole("turns_left", game.config.stall_limit)[:, 0]
+        most = game.config.max_hand
+        for row, count, what in ((self.hand, facts[:, HELD], "hand"), (self.active, facts[:, SHOWN], "Show")):
+            filled = np.arange(row.shape[1]) < count[:, None]
+            possible(game.name, ((row > 0) == filled).all(axis=1), f"its {what} has gaps, or another size")
+        possible(game.name, (self.sizes[:, 1:] > 0).all(axis=1), "somebody has no cards left, and yet play goes on")
+        possible(
+            game.name, (facts[:, INSERTING] == 0) | (facts[:, HELD] < most), "a card cannot be put into a full hand"
+        )
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -84,11 +92,11 @@ class GreedyShow:
         """One legal action a row, int64 (B,)."""
         observation, action_mask = checked(self.game, self.name, observation, action_mask)
         view = View(self.game, observation)
-        actions = np.empty(len(observation), np.int64)
+        actions = np.full(len(observation), -1)
         greedy_many(
             self.game.rules, view.facts, view.hand, view.active, action_mask, np.empty(MAX_HAND + 2, np.int64), actions
         )
-        return actions
+        return answered(self.name, actions, action_mask)
 
 
 _rules = types.Array(numba.from_dtype(RULES), 1, "C", readonly=True)
@@ -392,7 +400,7 @@ class Planner:
         """One legal action a row, int64 (B,)."""
         observation, action_mask = checked(self.game, self.name, observation, action_mask)
         view = View(self.game, observation)
-        actions = np.empty(len(observation), np.int64)
+        actions = np.full(len(observation), -1)
         plan_many(
             self.game.rules,
             view.facts,
@@ -406,7 +414,7 @@ class Planner:
             np.empty(MAX_HAND + 2),
             actions,
         )
-        return actions
+        return answered(self.name, actions, action_mask)
 
 
 SCRIPTED: dict[str, Callable[[Game], Policy]] = {"random": Random, "greedy-show": GreedyShow, "planner": Planner}
