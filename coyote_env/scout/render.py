@@ -181,8 +181,9 @@ _NUMBERS = (
 )  # fmt: skip
 
 
-def _card(canvas: Canvas, at: tuple[float, float], pair: tuple[int, int] | None, width: float) -> None:
-    """A card with its upper number large and its lower one small; None: its back."""
+def _card(canvas: Canvas, at: tuple[float, float], pair: tuple[int, int] | None, width: float, seen: float) -> None:
+    """A card with its upper number large and its lower one small; None: its back. The numbers stand in the part that
+    the next card leaves to be ``seen``, from the left."""
     height = width * 1.5
     x, y = at
     canvas.box(INK, (x + 1, y + 1.5), (width, height), 5)
@@ -192,8 +193,10 @@ def _card(canvas: Canvas, at: tuple[float, float], pair: tuple[int, int] | None,
         return
     upper, lower = pair
     canvas.box(_NUMBERS[upper - 1], (x, y - height * 0.14), (width - 5, height * 0.66), 4)
-    canvas.write(str(upper), (x, y - height * 0.13), round(width * 0.86))
-    canvas.write(str(lower), (x, y + height * 0.35), round(width * 0.5), _NUMBERS[lower - 1])
+    x -= (width - seen) / 2
+    for number, size, down, colour in ((upper, 0.86, -0.13, PAPER), (lower, 0.5, 0.35, _NUMBERS[lower - 1])):
+        fits = (seen - 2) / (0.42 * len(str(number)))  # a digit is that wide, in heights
+        canvas.write(str(number), (x, y + height * down), round(min(width * size, fits)), colour)
 
 
 def _row(
@@ -203,7 +206,8 @@ def _row(
     step = min(width + 3, (most - width) / max(1, len(cards) - 1))
     left = center[0] - step * (len(cards) - 1) / 2
     for k, pair in enumerate(cards):
-        _card(canvas, (left + k * step, center[1]), pair, width)
+        seen = width if k == len(cards) - 1 else min(step, width)
+        _card(canvas, (left + k * step, center[1]), pair, width, seen)
 
 
 def image(game: Game, states: NDArray[np.void], viewer: int | None) -> NDArray[np.uint8]:
