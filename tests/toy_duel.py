@@ -34,6 +34,7 @@ def game(*, num_players: int = 2, long: int = 40, edition: str = "plain") -> Gam
     facts: dict[str, Any] = {
         "name": "duel_v0",
         "maker": game,
+        "sight": (),
         "kwargs": {"num_players": num_players, "long": long, "edition": edition},
         "rules": np.array([(num_players, long)], [("num_players", "i1"), ("long", "i2")]),
         "num_seats": num_players,
