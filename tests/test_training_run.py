@@ -23,6 +23,7 @@ from tensorboard.backend.event_processing.event_accumulator import (  # type: ig
 from coyote_env.arena import play_match
 from coyote_env.arena.stats import wilson
 from coyote_env.policies import load_policy, make_game
+from tests import networks
 from training import selfplay
 from training.callback import RunCallback
 from training.config import load_config
@@ -164,6 +165,16 @@ def test_a_run_explains_itself(config, tmp_path, capsys):
     assert "fair share: 50.0%" in table
     assert "steps/s" in printed.err
     assert re.search(r"wins at [\d,]+: random", printed.err)
+
+
+def test_opponents_may_see_what_the_learner_does_not_and_a_teacher_may_not(config, tmp_path, capsys):
+    rich = networks.write(tmp_path / "rich", make_game("coyote_v0", {"edition": "mini", "odds": True}))
+    for setting in ("opponents.scripted", "evaluation.opponents"):
+        assert run(config, tmp_path / setting, "--set", f'{setting}=["{rich}"]') == 0
+    capsys.readouterr()
+    assert run(config, tmp_path / "taught", "--set", f'teacher.player="{rich}"') == 2
+    assert "allowed: one that sees what the learner sees (game.kwargs: odds)" in capsys.readouterr().err
+    assert not (tmp_path / "taught").exists()
 
 
 def test_same_config_and_seed_give_the_same_policy(config, tmp_path):
