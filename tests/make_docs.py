@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import io
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -354,9 +355,38 @@ def trickster_actions() -> str:
 
 
 # ---------------------------------------------------------------------------------------------------------------
+# Policies
+
+
+def published() -> str:
+    """The policies in checkpoints/, by what their manifests say."""
+    rows = []
+    for path in sorted((ROOT / "checkpoints").glob("*/*/manifest.json")):
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+        wins = [f"{r['opponent']} {r['share']:.1%} ({r['low']:.1%} to {r['high']:.1%})" for r in manifest["evaluation"]]
+        found = manifest["training"].get("best_response")
+        bound = "not measured"
+        if found is not None:
+            above = [f"{100 * (found[key] - found['fair']):+.1f}" for key in ("share", "low", "high")]
+            bound = f"{above[0]} ({above[1]} to {above[2]}) points after {found['steps'] / 1e6:.0f} million decisions"
+        fair = f"{1 / manifest['num_seats']:.1%}"
+        trained = f"{manifest['training']['steps'] / 1e6:.1f} million"
+        rows.append((f"`{path.parent.relative_to(ROOT)}`", fair, "<br>".join(wins), trained, bound))
+    head = (
+        "policy",
+        "fair share",
+        "wins at a table of",
+        "decisions",
+        "a best response is above its fair share by at least",
+    )
+    return table(head, rows)
+
+
+# ---------------------------------------------------------------------------------------------------------------
 # Documents
 
 PARTS: dict[Path, Mapping[str, Callable[[], str]]] = {
+    README: {"published": published},
     COYOTE_PAGE: {
         "facts": coyote_facts, "sizes": sizes, "arguments": arguments, "decks": decks, "caps": caps,
         "observation": observation, "more_observation": more_observation, "actions": actions,
