@@ -340,7 +340,6 @@ def training_shares(rollouts: int) -> dict[str, list[float]]:
 
     config = load_config(ROOT / "configs" / "quickstart.toml", [])
     game = coyote_v0.game(**config.game.kwargs)
-    ppo: Any = importlib.import_module("training.ppo")
     model: Any = make_learner(config, game)
     spent = dict.fromkeys(TRAINING_PARTS, 0.0)
 
@@ -359,8 +358,7 @@ def training_shares(rollouts: int) -> dict[str, list[float]]:
     model._decide = timed("policy inference", model._decide)
     model._last_values = timed("policy inference", model._last_values)
     model.train = timed("learning", model.train)
-    untimed = ppo.opponent_actions
-    ppo.opponent_actions = timed("opponents", untimed)
+    model.seating.act = timed("opponents", model.seating.act)
     shares: dict[str, list[float]] = {part: [] for part in TRAINING_PARTS}
     try:
         with tempfile.TemporaryDirectory() as folder:
@@ -377,7 +375,6 @@ def training_shares(rollouts: int) -> dict[str, list[float]]:
                 for part, seconds in spent.items():
                     shares[part].append(100 * seconds / total)
     finally:
-        ppo.opponent_actions = untimed
         model.workers.close()
     return shares
 
