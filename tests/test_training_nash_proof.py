@@ -12,7 +12,7 @@ from training import nash_proof
 from training.config import ConfigError, load_config
 from training.selfplay import make_game
 
-pyspiel = pytest.importorskip("pyspiel")
+pyspiel = pytest.importorskip("pyspiel")  # an extra: whoever tests without it still runs everything else
 
 
 @pytest.fixture(scope="module")
