@@ -140,6 +140,12 @@ class Game:
             self.longest_game, self.tape_size, low, high, 0.0,
         )  # fmt: skip
 
+    def with_sight(self, kwargs: Mapping[str, Any]) -> Game:
+        """This game with the ``sight`` that these arguments have, whatever else they say; itself if it has that."""
+        sight = {name: kwargs[name] for name in self.sight if name in kwargs}
+        same = all(self.kwargs[name] == value for name, value in sight.items())
+        return self if same else self.maker(**{**self.kwargs, **sight})
+
     def seen_as_by(self, player: Any) -> Game:
         """This game as ``player`` sees it: one made for the same table with another ``sight`` sees with that.
 
@@ -148,8 +154,7 @@ class Game:
         own = getattr(player, "game", None)
         if not isinstance(own, Game) or own.layout.hash == self.layout.hash:
             return self
-        sight = {name: own.kwargs[name] for name in self.sight if name in own.kwargs}
-        seen = self.maker(**{**self.kwargs, **sight})
+        seen = self.with_sight(own.kwargs)
         if own.name != self.name or own.layout.hash != seen.layout.hash:
             raise ValueError(
                 f"made for layout_hash = {own.layout.hash!r}; the game to be played has {self.layout.hash!r}"

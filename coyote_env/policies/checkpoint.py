@@ -98,7 +98,7 @@ class CheckpointPolicy:
             raise ValueError(f"{path}: {error}") from None
         # Nothing but the size says what it sees.
         choices = itertools.product((False, True), repeat=len(game.sight))
-        games = [game.maker(**{**game.kwargs, **dict(zip(game.sight, flags, strict=True))}) for flags in choices]
+        games = [game.with_sight(dict(zip(game.sight, flags, strict=True))) for flags in choices]
         found = policy._file.observation_size
         policy.game = next((one for one in games if one.layout.size == found), game)
         facts = _facts(policy.game)
@@ -255,8 +255,7 @@ def _check_game(manifest: manifests.Manifest, game: Game | None, where: str) -> 
             stated = getattr(manifest, field)
             raise ValueError(f"{where}: {field} = {stated!r}; {manifest.game} with its kwargs has {value!r}")
     if game is not None:
-        sight = {name: own.kwargs[name] for name in game.sight}
-        for field, value in _facts(game.maker(**{**game.kwargs, **sight})).items():
+        for field, value in _facts(game.with_sight(own.kwargs)).items():
             if found[field] != value:
                 made_for = ", ".join(f"{key}={argument!r}" for key, argument in own.kwargs.items())
                 raise ValueError(
