@@ -19,7 +19,7 @@ from coyote_env.policies import CheckpointPolicy
 from training import files
 from training.checkpoint import library_versions, policy_graph, to_json, write_checkpoint, write_evaluation
 from training.config import parse_config
-from training.network import MASKED, forward, policy_layers
+from training.network import MASKED, forward_logits, policy_layers
 from training.selfplay import make_learner
 
 TRAINING = {"steps": 12, "games": 3, "seed": 1, "wall_seconds": 0.5, "command": "python -m training.selfplay x.toml"}
@@ -63,7 +63,7 @@ def test_onnx_logits_equal_torchs(activation, shared):
         seen = rng.random((rows, width), np.float32)
         mask = (rng.random((rows, actions)) < 0.5).astype(np.int8)
         with torch.no_grad():
-            expected, _ = forward(model.policy, torch.from_numpy(seen))
+            expected = forward_logits(model.policy, torch.from_numpy(seen))
         assert expected.abs().max() > 0.5
         (logits,) = session.run(["logits"], {"observation": seen, "action_mask": mask})
         np.testing.assert_allclose(logits[mask == 1], expected.numpy()[mask == 1], rtol=1e-5, atol=1e-5)
@@ -104,7 +104,7 @@ def test_loads_back_and_plays_as_the_learner_does(checkpoint):
     batch.reset(3)
     for _ in range(10):
         with torch.no_grad():
-            logits, _ = forward(model.policy, torch.from_numpy(batch.observation.copy()))
+            logits = forward_logits(model.policy, torch.from_numpy(batch.observation.copy()))
         legal = torch.from_numpy(batch.action_mask != 0)
         expected = torch.softmax(logits.masked_fill(~legal, MASKED), dim=1).numpy()
         np.testing.assert_allclose(policy.probabilities(batch.observation, batch.action_mask), expected, atol=1e-5)

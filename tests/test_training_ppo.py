@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,20 @@ from numpy.typing import NDArray
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import configure
+from stable_baselines3.common.utils import explained_variance
 
-from tests.toy_games import Knockout, Nim, RandomPolicy
+from tests.toy_games import Coin, Knockout, Nim, RandomPolicy
 from training.config import NetworkConfig
 from training.errors import TrainingError
 from training.magnet import Magnet
-from training.network import forward, masked_log_probabilities, policy_kwargs, policy_layers, sample
+from training.network import (
+    forward,
+    forward_logits,
+    masked_log_probabilities,
+    policy_kwargs,
+    policy_layers,
+    sample,
+)
 from training.opponents import OpponentPool
 from training.ppo import SelfPlayPPO, ppo_terms
 from training.selfplay import linear
@@ -72,7 +81,7 @@ def nim_answers(model: SelfPlayPPO) -> tuple[dict[int, int], dict[int, float]]:
         seen[0, stones] = seen[0, 10] = 1.0
         legal = (torch.arange(1, 4) <= stones).unsqueeze(0)
         with torch.no_grad():
-            logits, values = forward(model.policy, seen)
+            logits, values = forward(model.policy, seen, seen)
         best[stones] = 1 + int(masked_log_probabilities(logits, legal).argmax())
         value[stones] = float(values)
     return best, value
@@ -171,7 +180,7 @@ def test_forward_pass_equals_the_policy_class():
     observations, masks, actions = buffer.observation_rows[rows], buffer.mask_rows[rows], buffer.action_rows[rows]
     with torch.no_grad():
         values, log_probs, entropy = model.policy.evaluate_actions(observations, actions, masks)
-        logits, own_values = forward(model.policy, observations)
+        logits, own_values = forward(model.policy, observations, observations)
         own = masked_log_probabilities(logits, masks)
     assert entropy is not None
     torch.testing.assert_close(own_values, values.flatten())
@@ -193,7 +202,7 @@ def test_a_magnets_pull_is_the_divergence_from_it(workers):
     rows = slice(0, buffer.size())
     references = magnet.log_probabilities(buffer.observation_rows[rows], buffer.mask_rows[rows], model.workers)
     with torch.no_grad():
-        logits, _ = forward(model.policy, buffer.observation_rows[rows])
+        logits = forward_logits(model.policy, buffer.observation_rows[rows])
         masks = buffer.mask_rows[rows]
         own = torch.distributions.Categorical(logits=logits.masked_fill(~masks, -1e8))
         theirs = torch.distributions.Categorical(
@@ -202,8 +211,8 @@ def test_a_magnets_pull_is_the_divergence_from_it(workers):
         expected = torch.distributions.kl_divergence(own, theirs)
     assert expected.mean() > 0.001
     arguments = (
-        buffer.observation_rows[rows], masks, buffer.action_rows[rows], buffer.log_prob_rows[rows],
-        buffer.advantage_rows[rows], buffer.return_rows[rows], 0.2,
+        buffer.observation_rows[rows], buffer.view_rows[rows], masks, buffer.action_rows[rows],
+        buffer.log_prob_rows[rows], buffer.advantage_rows[rows], buffer.return_rows[rows], 0.2,
     )  # fmt: skip
     torch.testing.assert_close(ppo_terms(model.policy, *arguments, references)[5], expected, atol=1e-5, rtol=1e-4)
     assert not ppo_terms(model.policy, *arguments)[5].any()
@@ -219,7 +228,7 @@ def divergence_from_the_start(**settings: Any) -> float:
     observations, masks = buffer.observation_rows[rows], buffer.mask_rows[rows]
     references = start.log_probabilities(observations, masks, model.workers)
     with torch.no_grad():
-        own = masked_log_probabilities(forward(model.policy, observations)[0], masks)
+        own = masked_log_probabilities(forward_logits(model.policy, observations), masks)
     return float((own.exp() * (own - references)).masked_fill(~masks, 0.0).sum(dim=1).mean())
 
 
@@ -262,11 +271,11 @@ def test_a_teachers_pull_is_the_cross_entropy_with_its_actions(workers):
     lessons = model._ask(teacher, buffer.observation_rows[rows], masks)
     assert lessons.tolist() == (masks.sum(dim=1).clamp(max=2) - 1).tolist()
     with torch.no_grad():
-        logits, _ = forward(model.policy, buffer.observation_rows[rows])
+        logits = forward_logits(model.policy, buffer.observation_rows[rows])
         expected = torch.nn.functional.cross_entropy(logits.masked_fill(~masks, -1e8), lessons, reduction="none")
     arguments = (
-        buffer.observation_rows[rows], masks, buffer.action_rows[rows], buffer.log_prob_rows[rows],
-        buffer.advantage_rows[rows], buffer.return_rows[rows], 0.2,
+        buffer.observation_rows[rows], buffer.view_rows[rows], masks, buffer.action_rows[rows],
+        buffer.log_prob_rows[rows], buffer.advantage_rows[rows], buffer.return_rows[rows], 0.2,
     )  # fmt: skip
     torch.testing.assert_close(ppo_terms(model.policy, *arguments, None, lessons)[6], expected)
     assert not ppo_terms(model.policy, *arguments)[6].any()
@@ -392,7 +401,7 @@ def test_waiting_seats_teach_the_value_what_they_see_and_what_they_got():
     for _ in range(2):  # the first rollout begins with new games, the second in the middle of some
         collect(model)
     buffer = model.rollout_buffer
-    seen = buffer.waiting_observations[: buffer.num_waiting]
+    seen = buffer.waiting_views[: buffer.num_waiting]
     looking, to_move = seen[:, :4].argmax(dim=1).numpy(), seen[:, 4:8].argmax(dim=1).numpy()
     seats, tables = np.nonzero(buffer.waiting_seats.T)
     assert (looking == seats).all()
@@ -409,6 +418,38 @@ def test_waiting_seats_teach_the_value_what_they_see_and_what_they_got():
             break
     else:
         pytest.fail("no such seat")
+
+
+def test_an_open_critic_sees_what_is_hidden_and_the_policy_does_not():
+    network = replace(SMALL, open_critic=True)
+    model = learner(Coin(64), open_critic=True, policy_kwargs=policy_kwargs(network))
+    collect(model)
+    buffer = model.rollout_buffer
+    rows, waiting = slice(0, buffer.size()), slice(0, buffer.num_waiting)
+    assert not buffer.observation_rows[rows, 1:].any()
+    assert (buffer.view_rows[rows, 1:].sum(dim=1) == 1).all()
+    assert (buffer.waiting_views[waiting, 1:].sum(dim=1) == 1).all()
+    with torch.no_grad():
+        logits, values = forward(model.policy, buffer.observation_rows[rows], buffer.view_rows[rows])
+    torch.testing.assert_close(buffer.value_rows[rows], values)
+    assert len(values.unique()) == 2
+    assert len(logits.unique(dim=0)) == 1
+    assert len(policy_layers(model.policy)) == 5  # what is published knows nothing of the critic
+
+
+@pytest.mark.parametrize("open_critic", [True, False])
+def test_an_open_critic_takes_luck_out_of_what_a_decision_is_worth(open_critic):
+    # All that is left to chance for a policy that guesses one side is how the coin lies.
+    network = replace(SMALL, open_critic=open_critic)
+    model = learner(Coin(64), open_critic=open_critic, policy_kwargs=policy_kwargs(network))
+    for _ in range(20):
+        collect(model)
+        model.train()
+        with torch.no_grad():
+            model.policy.action_net.bias[:] = torch.tensor([20.0, -20.0])
+    collect(model)
+    explained = explained_variance(model.rollout_buffer.values, model.rollout_buffer.returns)
+    assert explained > 0.9 if open_critic else explained < 0.1
 
 
 def test_waiting_seats_change_the_value_and_not_the_policy():

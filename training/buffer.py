@@ -34,6 +34,7 @@ class SelfPlayBuffer(MaskableRolloutBuffer):
         n_envs: int = 1,
         num_seats: int = 2,
         seed: int | None = None,
+        open_critic: bool = False,
     ) -> None:
         self.num_seats = num_seats
         self.rng = np.random.default_rng(seed)
@@ -41,14 +42,16 @@ class SelfPlayBuffer(MaskableRolloutBuffer):
         assert isinstance(observation_space, spaces.Box)
         assert isinstance(action_space, spaces.Discrete)
         self.observation_rows = torch.zeros((capacity, *observation_space.shape), dtype=torch.float32)
+        # What the critic sees of the same decisions: the same, or with every card open.
+        self.view_rows = torch.zeros_like(self.observation_rows) if open_critic else self.observation_rows
         self.mask_rows = torch.zeros((capacity, int(action_space.n)), dtype=torch.bool)
         self.action_rows = torch.zeros(capacity, dtype=torch.int64)
         self.value_rows = torch.zeros(capacity, dtype=torch.float32)
         self.log_prob_rows = torch.zeros(capacity, dtype=torch.float32)
         self.advantage_rows = torch.zeros(capacity, dtype=torch.float32)
         self.return_rows = torch.zeros(capacity, dtype=torch.float32)
-        # What seats saw at the rollout's start while it was not their turn; see `open_waiting`.
-        self.waiting_observations = torch.zeros((n_envs * num_seats, *observation_space.shape), dtype=torch.float32)
+        # What the critic saw of seats at the rollout's start while it was not their turn; see `open_waiting`.
+        self.waiting_views = torch.zeros((n_envs * num_seats, *observation_space.shape), dtype=torch.float32)
         self.waiting_returns = torch.zeros(n_envs * num_seats, dtype=torch.float32)
         self.waiting_seats = np.zeros((n_envs, num_seats), np.bool_)
         steps = (buffer_size, n_envs)
@@ -70,17 +73,26 @@ class SelfPlayBuffer(MaskableRolloutBuffer):
         """Decisions of the learner stored so far."""
         return self.size_rows
 
-    def open_rows(self, observation: NDArray[np.float32], mask: NDArray[np.int8], tables: NDArray[np.int64]) -> slice:
+    def open_rows(
+        self,
+        observation: NDArray[np.float32],
+        mask: NDArray[np.int8],
+        tables: NDArray[np.int64],
+        view: NDArray[np.float32] | None = None,
+    ) -> slice:
         """Take rows for the decisions to be made at `tables` and copy what is seen there.
 
         Args:
             observation: float32[T, L], mask: int8[T, A], of the seats to move at all tables.
             tables: int64[n], those where the learner moves.
+            view: float32[T, L], what an open critic sees there.
 
         Returns the rows. Raises ValueError if one of those seats has no legal action.
         """
         rows = slice(self.size_rows, self.size_rows + len(tables))
         np.take(observation, tables, axis=0, out=self.observation_rows.numpy()[rows], mode="clip")
+        if view is not None:
+            np.take(view, tables, axis=0, out=self.view_rows.numpy()[rows], mode="clip")
         legal = self.mask_rows.numpy()[rows]
         np.not_equal(np.take(mask, tables, axis=0), 0, out=legal)
         empty = ~legal.any(axis=1)
@@ -92,14 +104,14 @@ class SelfPlayBuffer(MaskableRolloutBuffer):
         self.size_rows = rows.stop
         return rows
 
-    def open_waiting(self, seat: int, observation: NDArray[np.float32], tables: NDArray[np.int64]) -> None:
-        """Take rows for what `seat` sees at `tables`, int64[n], before the first step; call with seats in order.
+    def open_waiting(self, seat: int, view: NDArray[np.float32], tables: NDArray[np.int64]) -> None:
+        """Take rows for `seat` at `tables`, int64[n], before the first step; call with seats in order.
 
         Args:
-            observation: float32[T, L], of that seat at all tables.
+            view: float32[T, L], what the critic sees of that seat at all tables.
         """
         rows = slice(self.num_waiting, self.num_waiting + len(tables))
-        self.waiting_observations[rows] = torch.from_numpy(observation[tables])
+        self.waiting_views[rows] = torch.from_numpy(view[tables])
         self.waiting_seats[:, seat] = False
         self.waiting_seats[tables, seat] = True
         self.num_waiting = rows.stop

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from stable_baselines3.common.callbacks import BaseCallback
 
-from .network import forward, masked_log_probabilities, sample
+from .network import forward_logits, masked_log_probabilities, sample
 from .state import step_folder
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class LivePolicy:
     ) -> NDArray[np.int64]:
         """One legal action a row, sampled."""
         with torch.inference_mode():
-            logits, _ = forward(self._model.policy, torch.from_numpy(observation))
+            logits = forward_logits(self._model.policy, torch.from_numpy(observation))
             log_probabilities = masked_log_probabilities(logits, torch.from_numpy(action_mask != 0))
             uniform = torch.from_numpy(rng.random(len(observation), np.float32))
             actions: NDArray[np.int64] = sample(log_probabilities, uniform).numpy()

@@ -124,6 +124,11 @@ class NetworkConfig:
     policy: tuple[int, ...] = _setting((128,), "Widths of the policy's own layers.", low=1, high=8192)
     value: tuple[int, ...] = _setting((128,), "Widths of the value's own layers.", low=1, high=8192)
     activation: str = _setting("relu", "Between layers.", choices=("relu", "tanh"))
+    open_critic: bool = _setting(
+        False,
+        "The value sees every card. It is asked in training alone; the policy sees what its seat sees. "
+        "Nothing is shared then: the value has layers as wide as `shared` of its own.",
+    )
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from stable_baselines3.common.logger import configure
 
 from .config import ConfigError, load_config
 from .files import write_atomic
-from .network import forward, masked_log_probabilities
+from .network import forward_logits, masked_log_probabilities
 from .selfplay import make_game, make_learner
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class Tree:
     def nash_conv_of(self, model: SelfPlayPPO) -> float:
         """Of the learner's policy as it is."""
         with torch.no_grad():
-            logits, _ = forward(model.policy, self.observations)
+            logits = forward_logits(model.policy, self.observations)
             log_probabilities = masked_log_probabilities(logits.double(), self.masks)
         return self.nash_conv(log_probabilities.exp().numpy())
 

@@ -47,20 +47,33 @@ def policy_kwargs(config: NetworkConfig) -> dict[str, Any]:
         "activation_fn": ACTIVATIONS[config.activation],
         "features_extractor_class": Trunk,
         "features_extractor_kwargs": {"widths": list(config.shared), "activation": config.activation},
+        "share_features_extractor": not config.open_critic,
         # One fused kernel instead of a dozen small ones per parameter; eps as SB3 sets it by default.
         "optimizer_kwargs": {"eps": 1e-5, "fused": True},
     }
 
 
-def forward(policy: Any, observations: Tensor) -> tuple[Tensor, Tensor]:
-    """Unmasked logits float32[B, A] and values float32[B] of SB3 actor-critic `policy`."""
+def forward(policy: Any, observations: Tensor, views: Tensor) -> tuple[Tensor, Tensor]:
+    """Unmasked logits float32[B, A] and values float32[B] of SB3 actor-critic `policy`.
+
+    `views` is what the critic sees, float32[B, L]: the observations themselves, unless the critic is open.
+    """
+    if not policy.share_features_extractor:
+        return forward_logits(policy, observations), forward_values(policy, views)
     policy_latent, value_latent = policy.mlp_extractor(policy.features_extractor(observations))
     return policy.action_net(policy_latent), policy.value_net(value_latent).flatten()
 
 
-def forward_values(policy: Any, observations: Tensor) -> Tensor:
-    """Values alone, float32[B]."""
-    latent = policy.mlp_extractor.forward_critic(policy.features_extractor(observations))
+def forward_logits(policy: Any, observations: Tensor) -> Tensor:
+    """Logits alone, float32[B, A]."""
+    latent = policy.mlp_extractor.forward_actor(policy.pi_features_extractor(observations))
+    logits: Tensor = policy.action_net(latent)
+    return logits
+
+
+def forward_values(policy: Any, views: Tensor) -> Tensor:
+    """Values alone, float32[B], from what the critic sees."""
+    latent = policy.mlp_extractor.forward_critic(policy.vf_features_extractor(views))
     values: Tensor = policy.value_net(latent).flatten()
     return values
 
@@ -85,4 +98,4 @@ def sample(log_probabilities: Tensor, uniform: Tensor) -> Tensor:
 
 def policy_layers(policy: Any) -> list[nn.Module]:
     """The modules from observation to logits in order, flattened, for export."""
-    return [*policy.features_extractor.layers, *policy.mlp_extractor.policy_net, policy.action_net]
+    return [*policy.pi_features_extractor.layers, *policy.mlp_extractor.policy_net, policy.action_net]

@@ -42,6 +42,9 @@ class SelfPlayPPO(MaskablePPO):
         ent_coef: a number, or a function of the remaining progress (1 to 0), as the learning rate may be.
         waiting_values: also teach the value what seats see while they wait. It is asked for that at a rollout's end, to
             continue chains that are cut there, and without this it would never have seen the like.
+        open_critic: the value sees every card (Pinto et al. 2017, arXiv 1710.06542): what a decision is worth is judged
+            with what luck is left out, and a baseline that depends on hidden cards biases no policy gradient, as it
+            does not depend on the action. Goes with a `policy` that shares no layers, see ``policy_kwargs``.
         opponents, opponent_share, learner_alone: the pool of opponents, the share of tables that seat some, and whether
             these take all seats but one (see ``Seating``).
         magnet: "none", "ema" or "periodic", see ``Magnet``; with its weight in the loss, decay and period.
@@ -63,6 +66,7 @@ class SelfPlayPPO(MaskablePPO):
         opponent_share: float = 0.0,
         learner_alone: bool = False,
         waiting_values: bool = True,
+        open_critic: bool = False,
         shaping: bool = False,
         magnet: str = "none",
         magnet_weight: float = 0.05,
@@ -82,6 +86,7 @@ class SelfPlayPPO(MaskablePPO):
         self.opponents = opponents
         self.batch = env.batch
         self.waiting_values = waiting_values
+        self.open_critic = open_critic
         self.shaping = shaping
         self.workers = Workers(workers)
         self.stop = stop
@@ -95,7 +100,7 @@ class SelfPlayPPO(MaskablePPO):
             ent_coef=self.entropy_schedule(1.0),
             device="cpu",
             rollout_buffer_class=SelfPlayBuffer,
-            rollout_buffer_kwargs={"num_seats": num_seats, "seed": seed},
+            rollout_buffer_kwargs={"num_seats": num_seats, "seed": seed, "open_critic": open_critic},
             **kwargs,
         )
         self.magnet = None
@@ -132,7 +137,7 @@ class SelfPlayPPO(MaskablePPO):
         if self.waiting_values:
             for seat in range(buffer.num_seats):
                 waits = (seats_of[:, seat] == LEARNER) & ~batch.out[:, seat] & (batch.seat != seat)
-                buffer.open_waiting(seat, batch.observe(seat), np.flatnonzero(waits))
+                buffer.open_waiting(seat, batch.observe(seat, all_seen=self.open_critic), np.flatnonzero(waits))
         actions = np.zeros(batch.num_tables, np.int64)
         lengths: list[NDArray[np.int64]] = []
         for _ in range(n_rollout_steps):
@@ -141,7 +146,8 @@ class SelfPlayPPO(MaskablePPO):
             who = seats_of[tables, batch.seat]
             learner = who == LEARNER
             mine = np.flatnonzero(learner)
-            rows = buffer.open_rows(batch.observation, batch.action_mask, mine)
+            view = batch.observe(batch.seat, all_seen=True) if self.open_critic else None
+            rows = buffer.open_rows(batch.observation, batch.action_mask, mine, view)
             actions[mine] = self._decide(rows)
             seating.act(actions, who, batch, self.opponent_rng)
             seats = batch.seat.copy()
@@ -180,7 +186,7 @@ class SelfPlayPPO(MaskablePPO):
         def work(part: slice) -> None:
             where = slice(rows.start + part.start, rows.start + part.stop)
             with torch.inference_mode():
-                logits, values = forward(self.policy, buffer.observation_rows[where])
+                logits, values = forward(self.policy, buffer.observation_rows[where], buffer.view_rows[where])
                 log_probabilities = masked_log_probabilities(logits, buffer.mask_rows[where])
                 action = sample(log_probabilities, uniform[part])
                 taken = log_probabilities.gather(1, action.unsqueeze(1)).squeeze(1)
@@ -200,7 +206,7 @@ class SelfPlayPPO(MaskablePPO):
             wanted = np.flatnonzero((seating[:, seat] == LEARNER) & ~batch.out[:, seat])
             if not wanted.size:
                 continue
-            seen = torch.from_numpy(batch.observe(seat)[wanted])
+            seen = torch.from_numpy(batch.observe(seat, all_seen=self.open_critic)[wanted])
 
             def work(part: slice, seen: Tensor = seen) -> NDArray[np.float32]:
                 with torch.inference_mode():
@@ -317,6 +323,7 @@ class SelfPlayPPO(MaskablePPO):
             terms = ppo_terms(
                 self.policy,
                 buffer.observation_rows[mine],
+                buffer.view_rows[mine],
                 buffer.mask_rows[mine],
                 buffer.action_rows[mine],
                 buffer.log_prob_rows[mine],
@@ -336,7 +343,7 @@ class SelfPlayPPO(MaskablePPO):
             if len(waiting):
                 # The part of them that corresponds to this part of the minibatch.
                 them = waiting[len(waiting) * part.start // count : len(waiting) * part.stop // count]
-                errors = buffer.waiting_returns[them] - forward_values(self.policy, buffer.waiting_observations[them])
+                errors = buffer.waiting_returns[them] - forward_values(self.policy, buffer.waiting_views[them])
                 loss = loss + self.vf_coef * (errors**2).sum() / count
             return torch.autograd.grad(loss, parameters), terms.detach().sum(dim=1) / count
 
@@ -351,6 +358,7 @@ class SelfPlayPPO(MaskablePPO):
 def ppo_terms(
     policy: Any,
     observations: Tensor,
+    views: Tensor,
     masks: Tensor,
     actions: Tensor,
     old_log_probs: Tensor,
@@ -367,7 +375,7 @@ def ppo_terms(
     all actions, float32[B, A]; minus the log probability of a teacher's actions, where `lessons` are these, int64[B].
     The last two are zero without. `advantages` are already standardised.
     """
-    logits, values = forward(policy, observations)
+    logits, values = forward(policy, observations, views)
     log_probabilities = masked_log_probabilities(logits, masks)
     probabilities = log_probabilities.exp()
     # An illegal action has probability 0 exactly, and a finite logarithm: it adds nothing here, nor to a gradient.

@@ -131,18 +131,19 @@ def floor(model: SelfPlayPPO, workers: Workers, rows: int) -> None:
     The forward passes of a rollout are as many and as wide as the learner's; updates are Adam's on PPO's loss.
     """
     policy, buffer = model.policy, model.rollout_buffer
-    observations, masks, actions = buffer.observation_rows, buffer.mask_rows, buffer.action_rows
+    observations, views = buffer.observation_rows, buffer.view_rows
+    masks, actions = buffer.mask_rows, buffer.action_rows
     parameters = [p for p in policy.parameters() if p.requires_grad]
     optimizer = torch.optim.Adam(parameters, lr=0.0, fused=True)
     each, minibatch = max(1, rows // model.n_steps), model.batch_size or rows
 
     def decide(part: slice) -> None:
         with torch.inference_mode():
-            logits, _ = forward(policy, observations[part])
+            logits, _ = forward(policy, observations[part], views[part])
             torch.multinomial(torch.softmax(logits.masked_fill(~masks[part], -1e8), dim=1), 1)
 
     def gradients(chosen: torch.Tensor) -> Sequence[torch.Tensor]:
-        logits, values = forward(policy, observations[chosen])
+        logits, values = forward(policy, observations[chosen], views[chosen])
         log_probabilities = torch.log_softmax(logits.masked_fill(~masks[chosen], -1e8), dim=1)
         taken = log_probabilities.gather(1, actions[chosen].unsqueeze(1)).squeeze(1)
         entropy = (log_probabilities.exp() * log_probabilities).sum(dim=1)

@@ -516,6 +516,7 @@ def make_learner(config: Config, game: Game, stop: Callable[[], bool] = lambda: 
         gae_lambda=ppo.gae_lambda,
         vf_coef=ppo.value_weight,
         waiting_values=ppo.waiting_values,
+        open_critic=config.network.open_critic,
         shaping=ppo.shaping,
         magnet=ppo.magnet,
         magnet_weight=ppo.magnet_weight,

@@ -221,15 +221,18 @@ class Batch:
             raise ValueError(f"table must be from 0 to {self.num_tables - 1}, not {table!r}")
         return self._recorder.record(int(table), self._tapes[table], self.states[table])
 
-    def observe(self, seats: ArrayLike) -> NDArray[np.float32]:
-        """Observation of any seat, float32 (T, L), a fresh array. ``seats``: one seat for all tables, or (T,)."""
+    def observe(self, seats: ArrayLike, *, all_seen: bool = False) -> NDArray[np.float32]:
+        """Observation of any seat, float32 (T, L), a fresh array. ``seats``: one seat for all tables, or (T,).
+
+        ``all_seen``: with every card open, what no seat may see; for critics, which are asked in training alone.
+        """
         if not self._ready:
             raise RuntimeError("call reset() before observe()")
         given = np.asarray(seats)
         which = self._integers(np.full(self.num_tables, given) if given.ndim == 0 else given, "seats", self.num_tables)
         if which.min() < 0 or which.max() >= self.game.num_seats:
             raise ValueError(f"seats must be from 0 to {self.game.num_seats - 1}, not {which.min()}..{which.max()}")
-        return self.game.seen_by(self.states, which)
+        return self.game.seen_by(self.states, which, all_seen)
 
     def seen(self, view: Game, tables: NDArray[np.intp]) -> NDArray[np.float32]:
         """What the seat to move sees at ``tables`` (n,) as ``view`` has it, this game with any ``sight``: (n, L of the

@@ -161,10 +161,12 @@ class Game:
             )
         return seen
 
-    def seen_by(self, states: NDArray[np.void], seats: NDArray[np.int64]) -> NDArray[np.float32]:
-        """What ``seats`` (n,) see at the tables ``states`` (n,): observations float32 (n, L)."""
+    def seen_by(
+        self, states: NDArray[np.void], seats: NDArray[np.int64], all_seen: bool = False
+    ) -> NDArray[np.float32]:
+        """What ``seats`` (n,) see at the tables ``states`` (n,), or would with every card open: float32 (n, L)."""
         observations = np.empty((len(states), self.layout.size), np.float32)
-        self.observe(self.rules, states, seats, False, observations)
+        self.observe(self.rules, states, seats, all_seen, observations)
         return observations
 
     def blank_tapes(self, num_tables: int) -> NDArray[np.int8]:
