@@ -16,6 +16,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -227,7 +228,7 @@ class Run:
                 remove_folder(checkpoint)
             else:
                 self.last_checkpoint = checkpoint
-        for name in ("evaluation.json", "evaluation.txt", "report.html"):
+        for name in ("evaluation.json", "evaluation.txt", "report.html", "cross_play.json"):
             (self.folder / name).unlink(missing_ok=True)
         before = self.folder / "command.txt"
         if before.exists():
@@ -339,7 +340,10 @@ class Run:
         figures = evaluation_json(results)
         table = evaluation_table(results, self.game.num_seats)
         write_evaluation(path, figures)
-        write_atomic(self.folder / "report.html", self._report(results))
+        matrix = self.cross_play()
+        if matrix is not None:
+            write_atomic(self.folder / "cross_play.json", to_json(asdict(matrix)))
+        write_atomic(self.folder / "report.html", self._report(results, matrix))
         write_atomic(self.folder / "evaluation.txt", table + "\n")
         # Last: a run that has this is finished.
         write_atomic(self.folder / "evaluation.json", to_json(figures))
@@ -410,7 +414,7 @@ class Run:
                 shares[-1].append(match.policies[0].share)
         return Matrix([name for name, _ in folders], shares, settings.matrix_games)
 
-    def _report(self, results: list[Result]) -> str:
+    def _report(self, results: list[Result], matrix: Matrix | None) -> str:
         """The page report.html, about the policy on disk."""
         from coyote_env.policies import load_policy
 
@@ -420,7 +424,7 @@ class Run:
         tally = self.describe(load_policy(self.folder / "policy", self.game), games, None) if games else None
         title = f"{self.folder.name}: {self.game.name}, {self.game.num_seats} seats"
         curve = (self.folder / "learning_curve.png").read_bytes()
-        return report_html(title, curve, results, self.cross_play(), tally, games)
+        return report_html(title, curve, results, matrix, tally, games)
 
     def write_checkpoint(self, folder: Path) -> None:
         """The learner's policy as it is now."""

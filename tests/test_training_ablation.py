@@ -1,0 +1,76 @@
+"""Variants of a configuration compared: what is run, what is not run twice, what the table says."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.test_training_run import TINY
+from training import ablation, selfplay
+from training.ablation import Run, folder_name, markdown, read_runs
+from training.report import Matrix, Result
+
+
+def test_every_variant_is_trained_with_every_seed_once(tmp_path, monkeypatch, capsys):
+    config = tmp_path / "tiny.toml"
+    config.write_text(TINY)
+    out = tmp_path / "out"
+    arguments = [str(config), "--vary", "ppo.magnet=ema", "ppo.magnet_decay=0.5", "--vary", "ppo.entropy=0.1"]
+    arguments += ["--set", "run.steps=600", "--seeds", "3", "4", "--out", str(out)]
+    assert ablation.main(arguments) == 0
+    runs = read_runs(out / "ablation.json")
+    variants = [[], ["ppo.magnet=ema", "ppo.magnet_decay=0.5"], ["ppo.entropy=0.1"]]
+    assert [(run.seed, run.changed) for run in runs] == [(seed, variant) for seed in (3, 4) for variant in variants]
+    for run in runs:
+        folder = out / f"seed-{run.seed}" / folder_name(run.changed)
+        text = (folder / "config.toml").read_text()
+        assert f"seed = {run.seed}" in text
+        assert ('magnet = "ema"' in text) == ("ppo.magnet=ema" in run.changed)
+        assert [result.wins for result in run.results] == [
+            result["wins"] for result in json.loads((folder / "evaluation.json").read_text())
+        ]
+        assert run.cross_play is not None
+        assert json.loads((folder / "cross_play.json").read_text())["shares"] == run.cross_play.shares
+    table = (out / "ablation.md").read_text()
+    assert table == markdown(runs) + "\n"
+    assert table in capsys.readouterr().out
+    # Once more: nothing is trained, the table is the same; and one run that was cut short is made good.
+    (out / "seed-4" / "as-it-is" / "evaluation.json").unlink()
+    trained = []
+    monkeypatch.setattr(selfplay.Run, "_learn", lambda run: trained.append(run.folder.name))
+    assert ablation.main(arguments) == 0
+    assert trained == ["as-it-is"]
+    assert [run.results for run in read_runs(out / "ablation.json")] == [run.results for run in runs]
+
+
+def test_the_table():
+    matrix = Matrix(["100", "200", "the policy"], [[None, 0.2, 0.1], [0.3, None, 0.2], [0.51, 0.4, None]], 200)
+    runs = [
+        Run(changed, seed, 1000, 2.0, [Result.from_wins("bayes", 100, 10 * seed + len(changed), 4)], matrix)
+        for seed in (1, 2)
+        for changed in ([], ["ppo.magnet=ema"])
+    ]
+    assert markdown(runs).splitlines() == [
+        "| changed | `bayes` | own, 100 | own, 200 | decisions/s |",
+        "| --- | --- | --- | --- | --- |",
+        "| nothing | 10.0, 20.0 | 51, 51 | 40, 40 | 500, 500 |",
+        "| `ppo.magnet=ema` | 11.0, 21.0 | 51, 51 | 40, 40 | 500, 500 |",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("vary", "message"),
+    [
+        ("ppo.magnat=ema", "ppo.magnat is not a setting"),
+        ("ppo.magnet=strong", "ppo.magnet = 'strong' is not allowed"),
+        ("game.kwargs.edition=none", "game.kwargs"),
+        ('teacher.player="nobody"', "teacher.player"),
+    ],
+)
+def test_a_mistake_in_a_variant_is_found_before_anything_is_trained(tmp_path, capsys, vary, message):
+    config = tmp_path / "tiny.toml"
+    config.write_text(TINY)
+    assert ablation.main([str(config), "--vary", vary, "--out", str(tmp_path / "out")]) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,139 @@
+"""One factor at a time: ``python -m training.ablation CONFIG.toml --vary ppo.magnet=ema --vary ppo.entropy=0.1 ...``.
+
+Every variant, and the configuration as it is, is trained for the same number of decisions with each seed, and measured
+as every run is. At the end a table says what each came to, and how the policy does at tables of its own snapshots: one
+that loses to its younger selves has gone round in a circle. Runs that are finished are not made again, and one that was
+interrupted goes on, so the command can be given anew after anything.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from . import selfplay
+from .config import ConfigError, load_config
+from .files import write_atomic
+from .report import Matrix, Result
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one run came to. `changed`: the settings that differ from the configuration, as ``--set`` takes them."""
+
+    changed: Sequence[str]
+    seed: int
+    steps: int
+    seconds: float
+    results: Sequence[Result]
+    cross_play: Matrix | None
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command. Exit codes as of ``training.selfplay``; the first run that fails ends it."""
+    parser = argparse.ArgumentParser(
+        prog="python -m training.ablation", description="Train variants of a configuration and compare them."
+    )
+    parser.add_argument("config", type=Path, help="TOML file, for example configs/quickstart.toml")
+    parser.add_argument(
+        "--vary",
+        metavar="SECTION.KEY=VALUE",
+        nargs="+",
+        action="append",
+        default=[],
+        help="a variant: what it changes; may be given several times",
+    )
+    parser.add_argument("--set", dest="overrides", metavar="SECTION.KEY=VALUE", action="append", default=[])
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2], help="a run of every variant for each")
+    parser.add_argument("--out", type=Path, required=True, help="folder of the runs, new or of this command")
+    options = parser.parse_args(arguments)
+    variants: list[list[str]] = [[], *options.vary]
+    try:
+        # All that can be refused is refused before hours have gone by.
+        for variant in variants:
+            config = load_config(options.config, [*options.overrides, *variant])
+            selfplay.make_learner(config, selfplay.make_game(config)).workers.close()
+    except (ConfigError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    runs = []
+    for seed in options.seeds:  # seed by seed, so that half of the time gives a whole table
+        for variant in variants:
+            folder = options.out / f"seed-{seed}" / folder_name(variant)
+            if (folder / "config.toml").exists():
+                code = selfplay.main(["--resume", str(folder)])
+            else:
+                command = [str(options.config), "--run-dir", str(folder)]
+                for setting in [*options.overrides, *variant, f"run.seed={seed}"]:
+                    command += ["--set", setting]
+                code = selfplay.main(command)
+            if code != 0:
+                return code
+            runs.append(read_run(folder, variant, seed))
+            command = ["python", "-m", "training.ablation", *(sys.argv[1:] if arguments is None else arguments)]
+            figures = {"command": shlex.join(command), "runs": [asdict(run) for run in runs]}
+            write_atomic(options.out / "ablation.json", json.dumps(figures, indent=1) + "\n")
+            write_atomic(options.out / "ablation.md", markdown(runs) + "\n")
+    print(markdown(runs))
+    return 0
+
+
+def folder_name(variant: Sequence[str]) -> str:
+    """Of the runs of a variant."""
+    kept = ["".join(c if c.isalnum() or c in "._=-" else "_" for c in setting) for setting in variant]
+    return ",".join(kept) or "as-it-is"
+
+
+def read_run(folder: Path, changed: Sequence[str], seed: int) -> Run:
+    """A finished run."""
+    results = [Result(**result) for result in json.loads((folder / "evaluation.json").read_text(encoding="utf-8"))]
+    training = json.loads((folder / "policy" / "manifest.json").read_text(encoding="utf-8"))["training"]
+    matrix = folder / "cross_play.json"
+    cross_play = Matrix(**json.loads(matrix.read_text(encoding="utf-8"))) if matrix.exists() else None
+    return Run(list(changed), seed, training["steps"], training["wall_seconds"], results, cross_play)
+
+
+def read_runs(path: Path) -> list[Run]:
+    """The runs in an ablation.json."""
+    return [
+        Run(
+            run["changed"],
+            run["seed"],
+            run["steps"],
+            run["seconds"],
+            [Result(**result) for result in run["results"]],
+            None if run["cross_play"] is None else Matrix(**run["cross_play"]),
+        )
+        for run in json.loads(path.read_text(encoding="utf-8"))["runs"]
+    ]
+
+
+def markdown(runs: Sequence[Run]) -> str:
+    """A row a variant, in each cell the figure of every seed: win rates of one seat of the policy, in percent."""
+    variants: dict[tuple[str, ...], list[Run]] = {}
+    for run in runs:
+        variants.setdefault(tuple(run.changed), []).append(run)
+    names = [result.opponent for result in runs[0].results]
+    matrix = runs[0].cross_play
+    snapshots = [] if matrix is None else list(matrix.names[:-1])
+    head = ["changed", *(f"`{name}`" for name in names), *(f"own, {name}" for name in snapshots), "decisions/s"]
+    rows = [head, ["---"] * len(head)]
+    for changed, same in variants.items():
+        cells = [", ".join(f"`{setting}`" for setting in changed) or "nothing"]
+        for k in range(len(names)):
+            cells.append(", ".join(f"{100 * run.results[k].share:.1f}" for run in same))
+        for k in range(len(snapshots)):
+            shares = [None if run.cross_play is None else run.cross_play.shares[-1][k] for run in same]
+            cells.append(", ".join("-" if share is None else f"{100 * share:.0f}" for share in shares))
+        cells.append(", ".join(f"{run.steps / run.seconds:,.0f}" for run in same))
+        rows.append(cells)
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
