@@ -363,7 +363,9 @@ def training_shares(rollouts: int) -> dict[str, list[float]]:
     try:
         with tempfile.TemporaryDirectory() as folder:
             model.learn(1)  # one rollout and its update; the first one warms up
-            write_checkpoint(Path(folder) / "snapshot", policy_layers(model.policy), game, dump_config(config), {})
+            write_checkpoint(
+                Path(folder) / "snapshot", policy_layers(model.policy), model.inputs, game, dump_config(config), {}
+            )
             model.opponents.add_snapshot(str(Path(folder) / "snapshot"))
             model.learn(1, reset_num_timesteps=False)
             for _ in range(rollouts):

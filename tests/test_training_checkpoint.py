@@ -19,13 +19,14 @@ from coyote_env.policies import CheckpointPolicy
 from training import files
 from training.checkpoint import library_versions, policy_graph, to_json, write_checkpoint, write_evaluation
 from training.config import parse_config
+from training.inputs import Inputs
 from training.network import MASKED, forward_logits, policy_layers
 from training.selfplay import make_learner
 
 TRAINING = {"steps": 12, "games": 3, "seed": 1, "wall_seconds": 0.5, "command": "python -m training.selfplay x.toml"}
 
 
-def small_learner(activation: str = "relu", shared: list[int] | None = None):
+def small_learner(activation: str = "relu", shared: list[int] | None = None, **network: bool):
     config = parse_config(
         {
             "run": {"tables": 4, "threads": 1},
@@ -34,6 +35,7 @@ def small_learner(activation: str = "relu", shared: list[int] | None = None):
                 "policy": [12, 8],
                 "value": [4],
                 "activation": activation,
+                **network,
             },
             "opponents": {"share": 0.0},
         }
@@ -45,25 +47,30 @@ def small_learner(activation: str = "relu", shared: list[int] | None = None):
 def checkpoint(tmp_path):
     model, game = small_learner(), coyote_v0.game(num_players=3, lives=1)
     folder = tmp_path / "checkpoints" / "step_12"
-    write_checkpoint(folder, policy_layers(model.policy), game, "[run]\nseed = 1\n", TRAINING)
+    write_checkpoint(folder, policy_layers(model.policy), model.inputs, game, "[run]\nseed = 1\n", TRAINING)
     return folder, model, game
 
 
 @pytest.mark.parametrize("activation", ["relu", "tanh"])
 @pytest.mark.parametrize("shared", [[16], []])
-def test_onnx_logits_equal_torchs(activation, shared):
-    model = small_learner(activation, shared)
+@pytest.mark.parametrize("sees_mask", [True, False])
+@pytest.mark.parametrize("standardise", [True, False])
+def test_onnx_logits_equal_torchs(activation, shared, sees_mask, standardise):
+    model = small_learner(activation, shared, sees_mask=sees_mask, standardise=standardise)
+    given = model.inputs
     with torch.no_grad():
         for parameter in model.policy.parameters():
             parameter.add_(0.2 * torch.randn_like(parameter))
     width, actions = model.observation_space.shape[0], model.action_space.n
-    session = onnxruntime.InferenceSession(policy_graph(policy_layers(model.policy), width, actions))
     rng = np.random.default_rng(0)
+    given.count_in(given(3 + 5 * rng.random((50, width), np.float32), rng.random((50, actions)) < 0.3))
+    assert (given.mean != 0).any() == standardise
+    session = onnxruntime.InferenceSession(policy_graph(policy_layers(model.policy), given))
     for rows in (1, 7, 100):
         seen = rng.random((rows, width), np.float32)
         mask = (rng.random((rows, actions)) < 0.5).astype(np.int8)
         with torch.no_grad():
-            expected = forward_logits(model.policy, torch.from_numpy(seen))
+            expected = forward_logits(model.policy, given(seen, mask))
         assert expected.abs().max() > 0.5
         (logits,) = session.run(["logits"], {"observation": seen, "action_mask": mask})
         np.testing.assert_allclose(logits[mask == 1], expected.numpy()[mask == 1], rtol=1e-5, atol=1e-5)
@@ -72,13 +79,13 @@ def test_onnx_logits_equal_torchs(activation, shared):
 
 def test_same_weights_same_bytes():
     model = small_learner()
-    layers, width, actions = policy_layers(model.policy), model.observation_space.shape[0], model.action_space.n
-    assert policy_graph(layers, width, actions) == policy_graph(layers, width, actions)
+    layers = policy_layers(model.policy)
+    assert policy_graph(layers, model.inputs) == policy_graph(layers, model.inputs)
 
 
 def test_layers_that_cannot_be_exported_are_named():
     with pytest.raises(TypeError, match="cannot export a Dropout layer; allowed: Linear, ReLU, Tanh"):
-        policy_graph([nn.Linear(3, 2), nn.Dropout()], 3, 2)
+        policy_graph([nn.Linear(3, 2), nn.Dropout()], Inputs(3, 2))
 
 
 def test_manifest(checkpoint):
@@ -104,7 +111,7 @@ def test_loads_back_and_plays_as_the_learner_does(checkpoint):
     batch.reset(3)
     for _ in range(10):
         with torch.no_grad():
-            logits = forward_logits(model.policy, torch.from_numpy(batch.observation.copy()))
+            logits = forward_logits(model.policy, model.inputs(batch.observation, batch.action_mask))
         legal = torch.from_numpy(batch.action_mask != 0)
         expected = torch.softmax(logits.masked_fill(~legal, MASKED), dim=1).numpy()
         np.testing.assert_allclose(policy.probabilities(batch.observation, batch.action_mask), expected, atol=1e-5)
@@ -125,7 +132,7 @@ def test_evaluation_goes_into_the_manifest_and_changes_nothing_else(checkpoint):
 def test_a_checkpoint_is_never_overwritten(checkpoint):
     folder, model, game = checkpoint
     with pytest.raises(FileExistsError, match="step_12 exists already; a checkpoint is never overwritten"):
-        write_checkpoint(folder, policy_layers(model.policy), game, "", TRAINING)
+        write_checkpoint(folder, policy_layers(model.policy), model.inputs, game, "", TRAINING)
     assert sorted(p.name for p in folder.parent.iterdir()) == ["step_12"]
 
 

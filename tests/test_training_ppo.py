@@ -22,7 +22,6 @@ from training.network import (
     forward,
     forward_logits,
     masked_log_probabilities,
-    policy_kwargs,
     policy_layers,
     sample,
 )
@@ -31,10 +30,11 @@ from training.ppo import SelfPlayPPO, ppo_terms
 from training.selfplay import linear
 from training.vec_env import SelfPlayVecEnv
 
-SMALL = NetworkConfig(shared=(32,), policy=(32,), value=(32,))
+#: As sb3-contrib has it, which it is compared with.
+SMALL = NetworkConfig(shared=(32,), policy=(32,), value=(32,), sees_mask=False, standardise=False)
 
 
-def learner(batch: Any, **kwargs: Any) -> SelfPlayPPO:
+def learner(batch: Any, network: NetworkConfig = SMALL, **kwargs: Any) -> SelfPlayPPO:
     settings: dict[str, Any] = {
         "n_steps": 16,
         "batch_size": 256,
@@ -43,9 +43,8 @@ def learner(batch: Any, **kwargs: Any) -> SelfPlayPPO:
         "learning_rate": 2e-3,
         "ent_coef": 0.01,
         "seed": 3,
-        "policy_kwargs": policy_kwargs(SMALL),
     }
-    return SelfPlayPPO("MlpPolicy", SelfPlayVecEnv(batch), **(settings | kwargs))
+    return SelfPlayPPO(network, SelfPlayVecEnv(batch), **(settings | kwargs))
 
 
 def pool(*policies: RandomPolicy, distinct: int = 2) -> OpponentPool:
@@ -421,8 +420,7 @@ def test_waiting_seats_teach_the_value_what_they_see_and_what_they_got():
 
 
 def test_an_open_critic_sees_what_is_hidden_and_the_policy_does_not():
-    network = replace(SMALL, open_critic=True)
-    model = learner(Coin(64), open_critic=True, policy_kwargs=policy_kwargs(network))
+    model = learner(Coin(64), replace(SMALL, open_critic=True))
     collect(model)
     buffer = model.rollout_buffer
     rows, waiting = slice(0, buffer.size()), slice(0, buffer.num_waiting)
@@ -440,8 +438,7 @@ def test_an_open_critic_sees_what_is_hidden_and_the_policy_does_not():
 @pytest.mark.parametrize("open_critic", [True, False])
 def test_an_open_critic_takes_luck_out_of_what_a_decision_is_worth(open_critic):
     # All that is left to chance for a policy that guesses one side is how the coin lies.
-    network = replace(SMALL, open_critic=open_critic)
-    model = learner(Coin(64), open_critic=open_critic, policy_kwargs=policy_kwargs(network))
+    model = learner(Coin(64), replace(SMALL, open_critic=open_critic))
     for _ in range(20):
         collect(model)
         model.train()
@@ -454,11 +451,8 @@ def test_an_open_critic_takes_luck_out_of_what_a_decision_is_worth(open_critic):
 
 def test_waiting_seats_change_the_value_and_not_the_policy():
     """With separate networks what waiting seats teach must not reach the policy's weights."""
-    settings = {
-        "policy_kwargs": policy_kwargs(NetworkConfig(shared=(), policy=(32,), value=(32,))),
-        "max_grad_norm": 1e9,
-    }
-    models = [learner(Knockout(24), waiting_values=waiting, **settings) for waiting in (True, False)]
+    apart = replace(SMALL, shared=())
+    models = [learner(Knockout(24), apart, waiting_values=waiting, max_grad_norm=1e9) for waiting in (True, False)]
     for model in models:
         collect(model)
         assert (model.rollout_buffer.num_waiting > 0) == model.waiting_values

@@ -13,6 +13,7 @@ from sb3_contrib.common.maskable.buffers import MaskableRolloutBuffer, MaskableR
 from torch import Tensor
 
 from .advantages import seat_advantages
+from .inputs import Inputs
 
 
 class SelfPlayBuffer(MaskableRolloutBuffer):
@@ -34,7 +35,8 @@ class SelfPlayBuffer(MaskableRolloutBuffer):
         n_envs: int = 1,
         num_seats: int = 2,
         seed: int | None = None,
-        open_critic: bool = False,
+        inputs: Inputs | None = None,
+        views: Inputs | None = None,
     ) -> None:
         self.num_seats = num_seats
         self.rng = np.random.default_rng(seed)
@@ -42,16 +44,20 @@ class SelfPlayBuffer(MaskableRolloutBuffer):
         assert isinstance(observation_space, spaces.Box)
         assert isinstance(action_space, spaces.Discrete)
         self.observation_rows = torch.zeros((capacity, *observation_space.shape), dtype=torch.float32)
-        # What the critic sees of the same decisions: the same, or with every card open.
-        self.view_rows = torch.zeros_like(self.observation_rows) if open_critic else self.observation_rows
+        # What the network is given of them, and what the critic is: the same, or made of views with every card open.
+        self.inputs = inputs or Inputs(self.observation_rows.shape[1], int(action_space.n))
+        self.views = views or self.inputs
+        given = torch.zeros((capacity, self.inputs.size), dtype=torch.float32)
+        self.input_rows = self.observation_rows if self.inputs.plain else given
+        self.view_rows = self.input_rows if self.views is self.inputs else torch.zeros_like(given)
         self.mask_rows = torch.zeros((capacity, int(action_space.n)), dtype=torch.bool)
         self.action_rows = torch.zeros(capacity, dtype=torch.int64)
         self.value_rows = torch.zeros(capacity, dtype=torch.float32)
         self.log_prob_rows = torch.zeros(capacity, dtype=torch.float32)
         self.advantage_rows = torch.zeros(capacity, dtype=torch.float32)
         self.return_rows = torch.zeros(capacity, dtype=torch.float32)
-        # What the critic saw of seats at the rollout's start while it was not their turn; see `open_waiting`.
-        self.waiting_views = torch.zeros((n_envs * num_seats, *observation_space.shape), dtype=torch.float32)
+        # What the critic is given of seats at the rollout's start while it is not their turn; see `open_waiting`.
+        self.waiting_views = torch.zeros((n_envs * num_seats, self.views.size), dtype=torch.float32)
         self.waiting_returns = torch.zeros(n_envs * num_seats, dtype=torch.float32)
         self.waiting_seats = np.zeros((n_envs, num_seats), np.bool_)
         steps = (buffer_size, n_envs)
@@ -90,9 +96,8 @@ class SelfPlayBuffer(MaskableRolloutBuffer):
         Returns the rows. Raises ValueError if one of those seats has no legal action.
         """
         rows = slice(self.size_rows, self.size_rows + len(tables))
-        np.take(observation, tables, axis=0, out=self.observation_rows.numpy()[rows], mode="clip")
-        if view is not None:
-            np.take(view, tables, axis=0, out=self.view_rows.numpy()[rows], mode="clip")
+        seen = self.observation_rows.numpy()[rows]
+        np.take(observation, tables, axis=0, out=seen, mode="clip")
         legal = self.mask_rows.numpy()[rows]
         np.not_equal(np.take(mask, tables, axis=0), 0, out=legal)
         empty = ~legal.any(axis=1)
@@ -101,6 +106,10 @@ class SelfPlayBuffer(MaskableRolloutBuffer):
                 f"table {int(tables[np.argmax(empty)])}: the seat to move has no legal action (empty mask); "
                 "every running game needs at least one"
             )
+        if not self.inputs.plain:
+            self.input_rows[rows] = self.inputs(seen, legal)
+        if view is not None:
+            self.view_rows[rows] = self.views(view[tables], legal)
         self.size_rows = rows.stop
         return rows
 
@@ -108,10 +117,10 @@ class SelfPlayBuffer(MaskableRolloutBuffer):
         """Take rows for `seat` at `tables`, int64[n], before the first step; call with seats in order.
 
         Args:
-            view: float32[T, L], what the critic sees of that seat at all tables.
+            view: float32[T, L], what the critic may see of that seat at all tables.
         """
         rows = slice(self.num_waiting, self.num_waiting + len(tables))
-        self.waiting_views[rows] = torch.from_numpy(view[tables])
+        self.waiting_views[rows] = self.views(view[tables], None)
         self.waiting_seats[:, seat] = False
         self.waiting_seats[tables, seat] = True
         self.num_waiting = rows.stop
@@ -188,7 +197,7 @@ class SelfPlayBuffer(MaskableRolloutBuffer):
     def samples(self, rows: Tensor) -> MaskableRolloutBufferSamples:
         """The decisions in `rows`, int64[n]."""
         return MaskableRolloutBufferSamples(
-            observations=self.observation_rows[rows],
+            observations=self.input_rows[rows],
             actions=self.action_rows[rows],
             old_values=self.value_rows[rows],
             old_log_prob=self.log_prob_rows[rows],

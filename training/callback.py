@@ -30,7 +30,7 @@ class LivePolicy:
     ) -> NDArray[np.int64]:
         """One legal action a row, sampled."""
         with torch.inference_mode():
-            logits = forward_logits(self._model.policy, torch.from_numpy(observation))
+            logits = forward_logits(self._model.policy, self._model.inputs(observation, action_mask))
             log_probabilities = masked_log_probabilities(logits, torch.from_numpy(action_mask != 0))
             uniform = torch.from_numpy(rng.random(len(observation), np.float32))
             actions: NDArray[np.int64] = sample(log_probabilities, uniform).numpy()

@@ -22,6 +22,7 @@ from torch import nn
 import coyote_env
 
 from .files import write_atomic, write_folder_atomic
+from .inputs import Inputs
 from .network import MASKED
 
 FORMAT_VERSION = 1
@@ -34,20 +35,30 @@ _LIBRARIES = ("numpy", "torch", "stable_baselines3", "sb3_contrib")
 _MORE_LIBRARIES = ("numba", "gymnasium", "pettingzoo", "onnx", "onnxruntime", "tensorboard", "matplotlib", "tqdm")
 
 
-def policy_graph(layers: Sequence[nn.Module], observation_size: int, num_actions: int) -> bytes:
-    """A serialised ONNX model of the layers from observation to logits.
+def policy_graph(layers: Sequence[nn.Module], given: Inputs) -> bytes:
+    """A serialised ONNX model from observation and mask over the layers to logits.
+
+    What ``given`` does to the layers' inputs is part of it: the mask goes in beside the observation if they see it, and
+    shift and scale are folded into the first layer.
 
     Inputs ``observation`` float32[B, L] and ``action_mask`` int8[B, A]; output ``logits`` float32[B, A], -1e8 where
     the mask is 0. Raises TypeError for a layer other than Linear, ReLU or Tanh.
     """
     nodes, weights = [], []
     current = "observation"
+    if given.sees_mask:
+        nodes.append(helper.make_node("Cast", ["action_mask"], ["mask"], to=TensorProto.FLOAT))
+        nodes.append(helper.make_node("Concat", ["observation", "mask"], ["inputs"], axis=1))
+        current = "inputs"
     for index, layer in enumerate(layers):
         result = f"layer_{index}"
         if isinstance(layer, nn.Linear):
             weight, bias = f"weight_{index}", f"bias_{index}"
-            weights.append(numpy_helper.from_array(layer.weight.detach().cpu().numpy(), weight))
-            weights.append(numpy_helper.from_array(layer.bias.detach().cpu().numpy(), bias))
+            matrix, shift = layer.weight.detach().cpu().numpy(), layer.bias.detach().cpu().numpy()
+            if index == 0:
+                matrix, shift = given.fold(matrix, shift)
+            weights.append(numpy_helper.from_array(matrix, weight))
+            weights.append(numpy_helper.from_array(shift, bias))
             nodes.append(helper.make_node("Gemm", [current, weight, bias], [result], transB=1))
         elif isinstance(layer, nn.ReLU):
             nodes.append(helper.make_node("Relu", [current], [result]))
@@ -63,10 +74,10 @@ def policy_graph(layers: Sequence[nn.Module], observation_size: int, num_actions
         nodes,
         "policy",
         [
-            helper.make_tensor_value_info("observation", TensorProto.FLOAT, ["B", int(observation_size)]),
-            helper.make_tensor_value_info("action_mask", TensorProto.INT8, ["B", int(num_actions)]),
+            helper.make_tensor_value_info("observation", TensorProto.FLOAT, ["B", given.observation_size]),
+            helper.make_tensor_value_info("action_mask", TensorProto.INT8, ["B", given.num_actions]),
         ],
-        [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["B", int(num_actions)])],
+        [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["B", given.num_actions])],
         weights,
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", _OPSET)], ir_version=_IR_VERSION)
@@ -78,6 +89,7 @@ def policy_graph(layers: Sequence[nn.Module], observation_size: int, num_actions
 def write_checkpoint(
     folder: Path,
     layers: Sequence[nn.Module],
+    given: Inputs,
     game: Any,
     config: str,
     training: Mapping[str, Any],
@@ -87,7 +99,8 @@ def write_checkpoint(
 
     Args:
         folder: must not exist.
-        layers: from observation to logits.
+        layers: from inputs to logits.
+        given: what makes inputs of an observation.
         game: the ``coyote_env.core.game.Game`` it was trained for.
         config: the run's configuration, TOML.
         training: steps, games, seed, wall_seconds, command.
@@ -95,7 +108,7 @@ def write_checkpoint(
 
     Raises FileExistsError, OSError; TypeError for layers that cannot be exported.
     """
-    graph = policy_graph(layers, game.layout.size, game.num_actions)
+    graph = policy_graph(layers, given)
     versions = library_versions()
     manifest = {
         "format_version": FORMAT_VERSION,

@@ -124,6 +124,13 @@ class NetworkConfig:
     policy: tuple[int, ...] = _setting((128,), "Widths of the policy's own layers.", low=1, high=8192)
     value: tuple[int, ...] = _setting((128,), "Widths of the value's own layers.", low=1, high=8192)
     activation: str = _setting("relu", "Between layers.", choices=("relu", "tanh"))
+    sees_mask: bool = _setting(
+        True, "The mask of legal actions is given to the network beside the observation: it tells where the bid stands."
+    )
+    standardise: bool = _setting(
+        True,
+        "What the network is given is shifted and scaled to mean 0 and deviation 1 over what the learner has seen.",
+    )
     open_critic: bool = _setting(
         False,
         "The value sees every card. It is asked in training alone; the policy sees what its seat sees. "

@@ -90,7 +90,7 @@ class Tree:
     def nash_conv_of(self, model: SelfPlayPPO) -> float:
         """Of the learner's policy as it is."""
         with torch.no_grad():
-            logits = forward_logits(model.policy, self.observations)
+            logits = forward_logits(model.policy, model.inputs(self.observations.numpy(), self.masks.numpy()))
             log_probabilities = masked_log_probabilities(logits.double(), self.masks)
         return self.nash_conv(log_probabilities.exp().numpy())
 

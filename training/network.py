@@ -23,10 +23,9 @@ ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "tanh": nn.Tanh}
 
 
 class Trunk(BaseFeaturesExtractor):
-    """The layers that policy and value share. With no layers the observation itself goes on."""
+    """The layers that policy and value share. With no layers the inputs themselves go on."""
 
-    def __init__(self, observation_space: spaces.Box, widths: Sequence[int], activation: str) -> None:
-        size = int(observation_space.shape[0])
+    def __init__(self, observation_space: spaces.Box, widths: Sequence[int], activation: str, size: int) -> None:
         super().__init__(observation_space, features_dim=widths[-1] if widths else size)
         layers: list[nn.Module] = []
         for width in widths:
@@ -34,45 +33,45 @@ class Trunk(BaseFeaturesExtractor):
             size = width
         self.layers = nn.Sequential(*layers)
 
-    def forward(self, observations: Tensor) -> Tensor:
-        """float32[B, L] -> float32[B, features_dim]."""
-        result: Tensor = self.layers(observations)
+    def forward(self, inputs: Tensor) -> Tensor:
+        """float32[B, `size`] -> float32[B, features_dim]."""
+        result: Tensor = self.layers(inputs)
         return result
 
 
-def policy_kwargs(config: NetworkConfig) -> dict[str, Any]:
-    """Arguments that make SB3's ``MlpPolicy`` the network of `config`."""
+def policy_kwargs(config: NetworkConfig, size: int) -> dict[str, Any]:
+    """Arguments that make SB3's ``MlpPolicy`` the network of `config` over inputs of `size` numbers."""
     return {
         "net_arch": {"pi": list(config.policy), "vf": list(config.value)},
         "activation_fn": ACTIVATIONS[config.activation],
         "features_extractor_class": Trunk,
-        "features_extractor_kwargs": {"widths": list(config.shared), "activation": config.activation},
+        "features_extractor_kwargs": {"widths": list(config.shared), "activation": config.activation, "size": size},
         "share_features_extractor": not config.open_critic,
         # One fused kernel instead of a dozen small ones per parameter; eps as SB3 sets it by default.
         "optimizer_kwargs": {"eps": 1e-5, "fused": True},
     }
 
 
-def forward(policy: Any, observations: Tensor, views: Tensor) -> tuple[Tensor, Tensor]:
-    """Unmasked logits float32[B, A] and values float32[B] of SB3 actor-critic `policy`.
+def forward(policy: Any, inputs: Tensor, views: Tensor) -> tuple[Tensor, Tensor]:
+    """Unmasked logits float32[B, A] and values float32[B] of SB3 actor-critic `policy`, given its inputs.
 
-    `views` is what the critic sees, float32[B, L]: the observations themselves, unless the critic is open.
+    `views` is what the critic is given, float32[B, size]: the inputs themselves, unless the critic is open.
     """
     if not policy.share_features_extractor:
-        return forward_logits(policy, observations), forward_values(policy, views)
-    policy_latent, value_latent = policy.mlp_extractor(policy.features_extractor(observations))
+        return forward_logits(policy, inputs), forward_values(policy, views)
+    policy_latent, value_latent = policy.mlp_extractor(policy.features_extractor(inputs))
     return policy.action_net(policy_latent), policy.value_net(value_latent).flatten()
 
 
-def forward_logits(policy: Any, observations: Tensor) -> Tensor:
+def forward_logits(policy: Any, inputs: Tensor) -> Tensor:
     """Logits alone, float32[B, A]."""
-    latent = policy.mlp_extractor.forward_actor(policy.pi_features_extractor(observations))
+    latent = policy.mlp_extractor.forward_actor(policy.pi_features_extractor(inputs))
     logits: Tensor = policy.action_net(latent)
     return logits
 
 
 def forward_values(policy: Any, views: Tensor) -> Tensor:
-    """Values alone, float32[B], from what the critic sees."""
+    """Values alone, float32[B], from what the critic is given."""
     latent = policy.mlp_extractor.forward_critic(policy.vf_features_extractor(views))
     values: Tensor = policy.value_net(latent).flatten()
     return values
@@ -97,5 +96,5 @@ def sample(log_probabilities: Tensor, uniform: Tensor) -> Tensor:
 
 
 def policy_layers(policy: Any) -> list[nn.Module]:
-    """The modules from observation to logits in order, flattened, for export."""
+    """The modules from inputs to logits in order, flattened, for export."""
     return [*policy.pi_features_extractor.layers, *policy.mlp_extractor.policy_net, policy.action_net]

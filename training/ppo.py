@@ -24,9 +24,11 @@ from coyote_env.core.batch import Batch
 from coyote_env.policies import Policy
 
 from .buffer import SelfPlayBuffer
+from .config import NetworkConfig
 from .errors import TrainingError
+from .inputs import Inputs
 from .magnet import Magnet
-from .network import forward, forward_values, masked_log_probabilities, policy_layers, sample
+from .network import forward, forward_values, masked_log_probabilities, policy_kwargs, policy_layers, sample
 from .opponents import OpponentPool
 from .seating import LEARNER, Seating
 from .vec_env import SelfPlayVecEnv, TableBatch
@@ -37,14 +39,12 @@ class SelfPlayPPO(MaskablePPO):
     """MaskablePPO at tables where the learner holds several seats, and frozen opponents some of the others.
 
     Arguments beyond MaskablePPO's:
+        network: takes the place of MaskablePPO's policy and its arguments.
         env: a ``SelfPlayVecEnv``.
         n_steps: moves per table and rollout, whoever makes them. ``num_timesteps`` counts the learner's decisions.
         ent_coef: a number, or a function of the remaining progress (1 to 0), as the learning rate may be.
         waiting_values: also teach the value what seats see while they wait. It is asked for that at a rollout's end, to
             continue chains that are cut there, and without this it would never have seen the like.
-        open_critic: the value sees every card (Pinto et al. 2017, arXiv 1710.06542): what a decision is worth is judged
-            with what luck is left out, and a baseline that depends on hidden cards biases no policy gradient, as it
-            does not depend on the action. Goes with a `policy` that shares no layers, see ``policy_kwargs``.
         opponents, opponent_share, learner_alone: the pool of opponents, the share of tables that seat some, and whether
             these take all seats but one (see ``Seating``).
         magnet: "none", "ema" or "periodic", see ``Magnet``; with its weight in the loss, decay and period.
@@ -59,14 +59,13 @@ class SelfPlayPPO(MaskablePPO):
 
     def __init__(
         self,
-        policy: Any,
+        network: NetworkConfig,
         env: SelfPlayVecEnv,
         *,
         opponents: OpponentPool | None = None,
         opponent_share: float = 0.0,
         learner_alone: bool = False,
         waiting_values: bool = True,
-        open_critic: bool = False,
         shaping: bool = False,
         magnet: str = "none",
         magnet_weight: float = 0.05,
@@ -86,21 +85,37 @@ class SelfPlayPPO(MaskablePPO):
         self.opponents = opponents
         self.batch = env.batch
         self.waiting_values = waiting_values
-        self.open_critic = open_critic
+        # The value then sees every card (Pinto et al. 2017, arXiv 1710.06542): luck is taken out of what a decision is
+        # worth, and a baseline that depends on hidden cards biases no gradient, as it does not depend on the action.
+        self.open_critic = network.open_critic
         self.shaping = shaping
         self.workers = Workers(workers)
         self.stop = stop
         self.entropy_schedule = ent_coef if callable(ent_coef) else (lambda _: float(ent_coef))
-        num_seats = int(env.batch.game.num_seats)
-        self.seating = Seating(env.batch.game, opponents, opponent_share, env.num_envs, learner_alone)
+        game = env.batch.game
+        num_seats = int(game.num_seats)
+        # What the policy is given of an observation, and what the critic is.
+        self.inputs, self.views = (
+            Inputs(
+                game.layout.size,
+                int(game.num_actions),
+                sees_mask=network.sees_mask,
+                standardise=network.standardise,
+            )
+            for _ in range(2)
+        )
+        if not self.open_critic:
+            self.views = self.inputs
+        self.seating = Seating(game, opponents, opponent_share, env.num_envs, learner_alone)
         super().__init__(
-            policy,
+            "MlpPolicy",
             env,
+            policy_kwargs=policy_kwargs(network, self.inputs.size),
             seed=seed,
             ent_coef=self.entropy_schedule(1.0),
             device="cpu",
             rollout_buffer_class=SelfPlayBuffer,
-            rollout_buffer_kwargs={"num_seats": num_seats, "seed": seed, "open_critic": open_critic},
+            rollout_buffer_kwargs={"num_seats": num_seats, "seed": seed, "inputs": self.inputs, "views": self.views},
             **kwargs,
         )
         self.magnet = None
@@ -186,7 +201,7 @@ class SelfPlayPPO(MaskablePPO):
         def work(part: slice) -> None:
             where = slice(rows.start + part.start, rows.start + part.stop)
             with torch.inference_mode():
-                logits, values = forward(self.policy, buffer.observation_rows[where], buffer.view_rows[where])
+                logits, values = forward(self.policy, buffer.input_rows[where], buffer.view_rows[where])
                 log_probabilities = masked_log_probabilities(logits, buffer.mask_rows[where])
                 action = sample(log_probabilities, uniform[part])
                 taken = log_probabilities.gather(1, action.unsqueeze(1)).squeeze(1)
@@ -206,7 +221,7 @@ class SelfPlayPPO(MaskablePPO):
             wanted = np.flatnonzero((seating[:, seat] == LEARNER) & ~batch.out[:, seat])
             if not wanted.size:
                 continue
-            seen = torch.from_numpy(batch.observe(seat, all_seen=self.open_critic)[wanted])
+            seen = self.views(batch.observe(seat, all_seen=self.open_critic)[wanted], None)
 
             def work(part: slice, seen: Tensor = seen) -> NDArray[np.float32]:
                 with torch.inference_mode():
@@ -246,7 +261,7 @@ class SelfPlayPPO(MaskablePPO):
         made = slice(0, buffer.size())
         observations, masks = buffer.observation_rows[made], buffer.mask_rows[made]
         if self.magnet is not None:
-            self._references = self.magnet.log_probabilities(observations, masks, self.workers)
+            self._references = self.magnet.log_probabilities(buffer.input_rows[made], masks, self.workers)
         self._teacher_weight = self.teacher_schedule(self._current_progress_remaining)
         self._lessons = None
         if self.teacher is not None and self._teacher_weight > 0:
@@ -278,6 +293,10 @@ class SelfPlayPPO(MaskablePPO):
                 break
         if self.magnet is not None:
             self.magnet.follow()
+        # Only now: what the rollout was decided by, and the update, are of one piece.
+        self.inputs.count_in(buffer.input_rows[made])
+        if self.views is not self.inputs:
+            self.views.count_in(buffer.view_rows[made])
         policy_loss, value_loss, entropy, kl, clipped, magnet_kl, surprise = torch.stack(totals).mean(dim=0).tolist()
         self.logger.record("train/policy_gradient_loss", policy_loss)
         self.logger.record("train/value_loss", value_loss)
@@ -322,7 +341,7 @@ class SelfPlayPPO(MaskablePPO):
             mine = rows[part]
             terms = ppo_terms(
                 self.policy,
-                buffer.observation_rows[mine],
+                buffer.input_rows[mine],
                 buffer.view_rows[mine],
                 buffer.mask_rows[mine],
                 buffer.action_rows[mine],
@@ -357,7 +376,7 @@ class SelfPlayPPO(MaskablePPO):
 
 def ppo_terms(
     policy: Any,
-    observations: Tensor,
+    inputs: Tensor,
     views: Tensor,
     masks: Tensor,
     actions: Tensor,
@@ -375,7 +394,7 @@ def ppo_terms(
     all actions, float32[B, A]; minus the log probability of a teacher's actions, where `lessons` are these, int64[B].
     The last two are zero without. `advantages` are already standardised.
     """
-    logits, values = forward(policy, observations, views)
+    logits, values = forward(policy, inputs, views)
     log_probabilities = masked_log_probabilities(logits, masks)
     probabilities = log_probabilities.exp()
     # An illegal action has probability 0 exactly, and a finite logarithm: it adds nothing here, nor to a gradient.

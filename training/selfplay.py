@@ -438,7 +438,10 @@ class Run:
             "wall_seconds": round(self.seconds, 1),
             "command": self.command,
         }
-        write_checkpoint(folder, policy_layers(self.model.policy), self.game, dump_config(self.config), training)
+        model = self.model
+        write_checkpoint(
+            folder, policy_layers(model.policy), model.inputs, self.game, dump_config(self.config), training
+        )
         self.last_checkpoint = folder
 
     def write_progress(self) -> None:
@@ -472,7 +475,6 @@ def make_learner(config: Config, game: Game, stop: Callable[[], bool] = lambda: 
     from coyote_env.core.batch import Batch
     from coyote_env.policies import load_policy
 
-    from .network import policy_kwargs
     from .opponents import OpponentPool
     from .ppo import SelfPlayPPO
     from .vec_env import SelfPlayVecEnv
@@ -503,7 +505,7 @@ def make_learner(config: Config, game: Game, stop: Callable[[], bool] = lambda: 
             f"(game.kwargs: {sight})"
         )
     return SelfPlayPPO(
-        "MlpPolicy",
+        config.network,
         SelfPlayVecEnv(Batch(game, config.run.tables)),
         opponents=pool,
         opponent_share=seating.share,
@@ -520,7 +522,6 @@ def make_learner(config: Config, game: Game, stop: Callable[[], bool] = lambda: 
         gae_lambda=ppo.gae_lambda,
         vf_coef=ppo.value_weight,
         waiting_values=ppo.waiting_values,
-        open_critic=config.network.open_critic,
         shaping=ppo.shaping,
         magnet=ppo.magnet,
         magnet_weight=ppo.magnet_weight,
@@ -531,7 +532,6 @@ def make_learner(config: Config, game: Game, stop: Callable[[], bool] = lambda: 
         max_grad_norm=ppo.max_grad_norm,
         target_kl=ppo.target_kl or None,
         normalize_advantage=ppo.normalize_advantage,
-        policy_kwargs=policy_kwargs(config.network),
         seed=config.run.seed,
     )
 

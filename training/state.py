@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from .ppo import SelfPlayPPO
 
-FORMAT = 2
+FORMAT = 3
 #: Largest state.json that is read. A row of the log has half a kilobyte: this is for runs of 200,000 rollouts.
 MAX_JSON = 100_000_000
 #: States that are kept: the newest, and one to fall back on.
@@ -185,6 +185,11 @@ def _arrays(model: SelfPlayPPO) -> dict[str, NDArray[Any]]:
     if model.magnet is not None:
         for name, parameter in model.magnet.network.named_parameters():
             arrays[f"magnet.{name}"] = parameter.numpy()
+    for name, given in (("inputs", model.inputs), ("views", model.views)):
+        if name == "views" and given is model.inputs:
+            continue
+        for field in ("mean", "deviation", "count"):
+            arrays[f"{name}.{field}"] = getattr(given, field)
     tables = _tables(model).states
     arrays["tables"] = tables.view(np.uint8).reshape(len(tables), -1)
     arrays["seats"] = model.seating.seats
