@@ -443,7 +443,7 @@ def test_an_open_critic_takes_luck_out_of_what_a_decision_is_worth(open_critic):
         collect(model)
         model.train()
         with torch.no_grad():
-            model.policy.action_net.bias[:] = torch.tensor([20.0, -20.0])
+            dict(model.policy.named_parameters())["action_net.bias"][:] = torch.tensor([20.0, -20.0])
     collect(model)
     explained = explained_variance(model.rollout_buffer.values, model.rollout_buffer.returns)
     assert explained > 0.9 if open_critic else explained < 0.1
