@@ -292,7 +292,7 @@ def forge(state: Path, *keys: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("keys", "value", "message"),
     [
-        (("format",), 1, "format = 1; this version reads 2"),
+        (("format",), 1, "format = 1; this version reads 3"),
         (("run",), [], "run is not a dict"),
         (("arrays", "seats"), ["i2", 10**15, 2], r"seats is \['i2', 1000000000000000, 2\]; the configuration needs"),
         (("arrays", "more"), ["i2", 3], "arrays; the configuration needs"),
