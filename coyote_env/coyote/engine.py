@@ -873,7 +873,7 @@ def total_distribution(
 def observe(
     rules: Any, states: Any, i: int, viewer: int, all_seen: bool, scratch: Any, reals: Any, observations: Any
 ) -> int:
-    """Writes what ``viewer`` may know into ``observations[i]``, float32 (L,), section by section as in env.layout_of.
+    """Writes what ``viewer`` may know into ``observations[i]``, float32 (L,), in the order of ``layout_of``.
 
     ``all_seen``: show every card (the global state). To work in: ``scratch``, int32 (SCRATCH, MAX_CARDS), and
     ``reals``, float64 (2, at least MAX_CARDS and the largest number + 1). Returns the number of floats written.

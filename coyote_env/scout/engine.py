@@ -581,7 +581,7 @@ def compare(out: Any, at: int, number: int, following: int) -> None:
 
 @njit(inline=True)
 def observe(rules: Any, states: Any, i: int, viewer: int, all_seen: bool, observations: Any, scratch: Any) -> int:
-    """Writes what ``viewer`` may know into ``observations[i]``, float32 (L,), section by section as in env.layout_of.
+    """Writes what ``viewer`` may know into ``observations[i]``, float32 (L,), in the order of ``layout_of``.
 
     ``all_seen``: show where every card is (the global state). To work in: ``scratch``, int32 (SCRATCH, NUM_CARDS + 1).
     Returns the number of floats written.
