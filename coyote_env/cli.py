@@ -90,8 +90,8 @@ def _add_match(commands: Any) -> None:
     parser = commands.add_parser(
         "match",
         help="play policies against each other and print how often each wins",
-        description="Plays games between policies, one a seat, every deal once for each way to turn them round the "
-        "table, and prints how often each wins. num_players is the number of policies.",
+        description="Plays games between policies, one a seat and each in every seat equally often, and prints how "
+        "often each wins. num_players is the number of policies.",
     )
     parser.add_argument("policies", nargs="+", metavar="POLICY", help="a scripted player's name or a checkpoint folder")
     _add_game(parser)
@@ -99,9 +99,10 @@ def _add_match(commands: Any) -> None:
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="same seed, same result; default: %(default)s")
     parser.add_argument("--greedy", action="store_true", help="checkpoints take their best action instead of sampling")
     parser.add_argument(
-        "--no-duplicates",
-        action="store_true",
-        help="a deal of its own for every game, instead of one for each way to sit",
+        "--duplicates",
+        action=argparse.BooleanOptionalAction,
+        help="each deal once with each policy in each seat, or separate deals; default: what tells more, duplicates for "
+        "scout_v0 and separate deals for coyote_v0",
     )
     parser.add_argument(
         "--control-variates", action="store_true", help="also the mean return with luck subtracted as far as a critic, "
@@ -164,7 +165,7 @@ def _match(arguments: argparse.Namespace) -> int:
         show = stack.enter_context(_progress())
         try:
             result = play_match(
-                game, policies, arguments.games, arguments.seed, duplicates=not arguments.no_duplicates, critic=critic,
+                game, policies, arguments.games, arguments.seed, duplicates=arguments.duplicates, critic=critic,
                 threads=arguments.threads, on_error=arguments.on_error, progress=show, records=writer,
             )  # fmt: skip
         except MatchStopped as error:
@@ -268,7 +269,9 @@ def _add_submit(commands: Any) -> None:
         description="Plays tasks of the benchmark and prints the rows of the results table. An unknown task lists all.",
     )
     parser.add_argument(
-        "policy", metavar="POLICY", help="an ONNX file, a checkpoint folder, or a scripted player's name"
+        "policy",
+        metavar="POLICY",
+        help="an ONNX file, a checkpoint folder, or the name of a scripted player or published policy",
     )
     parser.add_argument("--task", action="append", metavar="T", help="repeatable; default: all", dest="tasks")
     parser.add_argument(

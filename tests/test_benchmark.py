@@ -11,7 +11,7 @@ from coyote_env import benchmark, coyote_v0
 from coyote_env.arena.exploit import TooLarge, exploitability
 from coyote_env.cli import main
 from coyote_env.integrations import equilibrium
-from coyote_env.policies import load_policy
+from coyote_env.policies import CheckpointPolicy, load_policy
 from tests import networks
 
 TASK = "mini-2p-plus-one"
@@ -24,7 +24,30 @@ def first_legal(observation, action_mask, rng):
 def test_a_released_protocol_stays_as_it_is():
     """v1. If this fails, the change belongs into another version."""
     assert benchmark.PROTOCOL == "v1"
-    assert benchmark.protocol_hash() == "108b4207f308c168"
+    assert benchmark.protocol_hash() == "621fea881d3820c4"
+
+
+def test_another_network_is_another_protocol(monkeypatch):
+    before = benchmark.protocol_hash()
+    one = benchmark.PUBLISHED["published-scout-4p"]
+    monkeypatch.setitem(benchmark.PUBLISHED, "published-scout-4p", one._replace(policy_sha256="0" * 64))
+    assert benchmark.protocol_hash() != before
+    with pytest.raises(ValueError, match=f"policy_sha256 = '{one.policy_sha256}'; protocol v1 has .* with '0000"):
+        benchmark.evaluate("random", "scout-4p-published", deals=1)
+    monkeypatch.setattr(benchmark, "PLACES", benchmark.PLACES[:1])
+    with pytest.raises(ValueError, match="published-coyote-4p is missing: there is neither .*gigamic-2011-4p"):
+        benchmark.evaluate("random", "coyote-4p-published", deals=1)
+    with pytest.raises(ValueError, match="no published policy 'x'; there are published-coyote-4p, "):
+        benchmark.published("x")
+
+
+def test_published_policies_are_opponents_and_can_be_submitted(capsys):
+    command = ["submit", "published-coyote-4p", "--task", "coyote-4p-published", "--task", "coyote-4p-mixed"]
+    assert main([*command, "--deals", "2"]) == 0
+    rows = capsys.readouterr().out.splitlines()[2:]
+    # Four copies: every game is won once by each place at the table.
+    assert "| published-coyote-4p | +0.000 |" in rows[0]
+    assert "| coyote-4p-mixed | published-coyote-4p |" in rows[1]
 
 
 def test_every_task_can_be_made_and_its_opponents_exist():
@@ -33,8 +56,12 @@ def test_every_task_can_be_made_and_its_opponents_exist():
     for task in benchmark.TASKS.values():
         game = task.make()
         assert game.num_seats == len(task.opponents) + 1
-        for name in task.opponents:
-            load_policy(name, game)
+        for opponent in benchmark.opponents_of(task, game):
+            if isinstance(opponent, str):
+                load_policy(opponent, game)
+            else:
+                assert isinstance(opponent, CheckpointPolicy)
+    assert {name for task in benchmark.TASKS.values() for name in task.opponents} >= set(benchmark.PUBLISHED)
 
 
 def test_a_policy_plays_each_deal_from_every_seat():

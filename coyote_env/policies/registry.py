@@ -29,10 +29,11 @@ class _Modules(NamedTuple):
     face: str  # has game(**kwargs)
     bots: str  # has SCRIPTED: name -> callable that takes the Game and gives a Policy
     anchor: str  # the scripted player that ratings put at 1000
+    duplicates: bool = True  # whether duplicate deals tell more than separate ones; measured, see `arena.match`
 
 
 GAMES: dict[str, _Modules] = {
-    "coyote_v0": _Modules("coyote_env.coyote_v0", "coyote_env.coyote.bots", "bayes"),
+    "coyote_v0": _Modules("coyote_env.coyote_v0", "coyote_env.coyote.bots", "bayes", duplicates=False),
     "scout_v0": _Modules("coyote_env.scout_v0", "coyote_env.scout.bots", "planner"),
 }
 DEFAULT_GAME = "coyote_v0"
