@@ -8,9 +8,10 @@ or, from a shell, `coyote submit policy.onnx --task coyote-4p-bayes`. A policy i
 `coyote_env.policies.checkpoint`), a scripted player's name, or a callable `(observation, action_mask, rng) -> actions`.
 
 A task seats the policy against fixed opponents: scripted players, and published policies, which come with the package
-(so that an installed one plays every task, offline) and are pinned by the digest of their networks. Each deal of the task is played once from every seat. The metric is the
-mean return of the policy, from -1 to 1, with a 95% interval from the spread between deals; an illegal or missing answer
-loses its game. A protocol's tasks never change; what is added or changed later gets another version.
+(so that an installed one plays every task, offline) and are pinned by the digest of their networks. Each deal of the
+task is played once from every seat. The metric is the mean return of the policy, from -1 to 1, with a 95% interval from
+the spread between deals; an illegal or missing answer loses its game. A protocol's tasks never change; what is added or
+changed later gets another version.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from coyote_env.arena.match import count_results, game_seeds, versions
+from coyote_env.arena.match import count_results, game_seeds, in_table, versions, whole
 from coyote_env.arena.play import Progress, play_games
+from coyote_env.core.arguments import shown
 from coyote_env.core.players import name_of
 from coyote_env.policies import CheckpointPolicy, Player, make_game, resolve
 
@@ -128,6 +130,7 @@ class Score:
     share_high: float
     faults: int  # games lost by an illegal or missing answer
     first_fault: str | None
+    first_fault_record: dict[str, Any] | None  # that game until then; the seat to move is at fault
     seconds: float
     versions: dict[str, str]
 
@@ -139,7 +142,7 @@ class Score:
     def row(self) -> str:
         """Its row of the results table, in Markdown."""
         return (
-            f"| {self.protocol} | {self.task} | {self.policy} | {self.mean_return:+.3f} | {self.low:+.3f} to "
+            f"| {self.protocol} | {self.task} | {in_table(self.policy)} | {self.mean_return:+.3f} | {self.low:+.3f} to "
             f"{self.high:+.3f} | {self.share:.1%} | {self.faults:,} | {self.games:,} |"
         )
 
@@ -154,7 +157,7 @@ class Score:
 def task_of(name: str) -> Task:
     """The task of that name. Raises ValueError that lists all."""
     if name not in TASKS:
-        raise ValueError(f"no task {name!r}; protocol {PROTOCOL} has {', '.join(TASKS)}")
+        raise ValueError(f"no task {shown(name)}; protocol {PROTOCOL} has {', '.join(TASKS)}")
     return TASKS[name]
 
 
@@ -165,7 +168,7 @@ def published(name: str, game: Game | None = None, *, greedy: bool = False) -> C
     than this version of the package pins; and what `load_policy` raises.
     """
     if name not in PUBLISHED:
-        raise ValueError(f"no published policy {name!r}; there are {', '.join(PUBLISHED)}")
+        raise ValueError(f"no published policy {shown(name)}; there are {', '.join(PUBLISHED)}")
     folder, expected = PUBLISHED[name]
     found = next((place / folder for place in PLACES if (place / folder).is_dir()), None)
     if found is None:
@@ -174,7 +177,8 @@ def published(name: str, game: Game | None = None, *, greedy: bool = False) -> C
     policy = CheckpointPolicy(found, game, name=name, greedy=greedy)
     if policy.manifest.policy_sha256 != expected:
         raise ValueError(
-            f"{found}: policy_sha256 = {policy.manifest.policy_sha256!r}; protocol {PROTOCOL} has {name} with {expected!r}"
+            f"{found}: policy_sha256 = {policy.manifest.policy_sha256!r}; protocol {PROTOCOL} has {name} with "
+            f"{expected!r}"
         )
     return policy
 
@@ -217,9 +221,8 @@ def evaluate(
 
     chosen = task_of(task) if isinstance(task, str) else task
     game = chosen.make()
-    if deals is not None and not 1 <= deals <= chosen.deals:
-        raise ValueError(f"deals = {deals!r}; allowed: 1 to {chosen.deals:,}, the task's")
-    seats, count = game.num_seats, chosen.deals if deals is None else deals
+    count = chosen.deals if deals is None else whole("deals", deals, 1, chosen.deals)
+    seats = game.num_seats
     players = resolve([policy, *opponents_of(chosen, game)], game, "policies")
     seating = np.array([(np.arange(seats) + turn) % seats for turn in range(seats)], np.intp)
     # The policy, then the opponents clockwise from it, wherever it sits.
@@ -238,7 +241,8 @@ def evaluate(
     return Score(
         protocol, chosen.name, found.name if name is None else name, sha, count * seats, found.mean_return,
         found.return_low, found.return_high, found.share, found.low, found.high, len(own_faults),
-        own_faults[0].what if own_faults else None, time.perf_counter() - began, versions(),
+        own_faults[0].what if own_faults else None, own_faults[0].record.as_dict() if own_faults else None,
+        time.perf_counter() - began, versions(),
     )  # fmt: skip
 
 

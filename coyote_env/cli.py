@@ -38,9 +38,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter complains as it ends
         return 141
     except (ValueError, TypeError, ImportError, OSError, RuntimeError) as error:  # PolicyError is a RuntimeError
-        print(f"coyote {arguments.command}: error: {error}", file=sys.stderr)
+        text = str(error)
+        if len(text) > 2_000:  # whatever was handed in, a terminal can show it
+            text = f"{text[:1_000]} ... {text[-900:]}"
+        print(f"coyote {arguments.command}: error: {text}", file=sys.stderr)
+        for fault in getattr(error, "faults", [])[:1]:
+            _show_game(fault)
         return 2
     return status or 0
+
+
+def _show_game(fault: Any) -> None:
+    """The game in which a policy failed, as a record."""
+    print(f"the game until then: {fault.record.line()}", file=sys.stderr)
 
 
 def _add_records(commands: Any) -> None:
@@ -101,8 +111,8 @@ def _add_match(commands: Any) -> None:
     parser.add_argument(
         "--duplicates",
         action=argparse.BooleanOptionalAction,
-        help="each deal once with each policy in each seat, or separate deals; default: what tells more, duplicates for "
-        "scout_v0 and separate deals for coyote_v0",
+        help="each deal once with each policy in each seat, or separate deals; default: what tells more, duplicates "
+        "for scout_v0 and separate deals for coyote_v0",
     )
     parser.add_argument(
         "--control-variates", action="store_true", help="also the mean return with luck subtracted as far as a critic, "
@@ -179,7 +189,9 @@ def _match(arguments: argparse.Namespace) -> int:
         kept = f"; what was finished until then is above: {result.num_games:,} of {arguments.games:,} games"
         print(f"coyote match: error: {stopped}{kept}", file=sys.stderr)
     for fault in result.faults[:1] if stopped is None else stopped.faults[:1]:
-        print(f"the game until the first fault: {fault.record.line()}", file=sys.stderr)
+        if stopped is None:
+            print(f"first fault: {fault.what}", file=sys.stderr)
+        _show_game(fault)
     return 0 if stopped is None else 2
 
 
@@ -300,7 +312,8 @@ def _submit(arguments: argparse.Namespace) -> None:
             )
         print(score.row(), flush=True)
         if score.first_fault is not None:
-            print(f"first fault: {score.first_fault}", file=sys.stderr)
+            game = json.dumps(score.first_fault_record)
+            print(f"first fault: {score.first_fault}\nthe game until then: {game}", file=sys.stderr)
         scores.append(json.loads(score.to_json()))
     if arguments.json is not None:
         _write_new(arguments.json, json.dumps(scores, indent=1))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -352,6 +353,32 @@ def test_a_policy_that_answers_nonsense_is_named(answer, message):
         play_match(toy_duel.game(), [answer, Chooser("good", 0.5)], 20, 0)
 
 
+class _Unconvertible:
+    """What a policy may answer: something whose conversion fails."""
+
+    def __array__(self, dtype=None, copy=None):
+        raise MemoryError("too large")
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (lambda o, m, r: [[1], [1, 2]], "raised ValueError: setting an array element with a sequence"),
+        (lambda o, m, r: _Unconvertible(), "raised MemoryError: too large"),
+        (lambda o, m, r: sys.exit("done"), "raised SystemExit: done"),
+        (lambda o, m, r: {}["x" * 10_000], r"raised KeyError: 'x{496}\.\.\.$"),
+    ],
+)
+def test_whatever_a_policy_does_loses_its_games_only(answer, message):
+    answer.__name__ = "bad"
+    with pytest.raises(MatchStopped, match=message) as caught:
+        play_match(toy_duel.game(), [answer, Chooser("good", 0.0)], 20, 0)
+    assert caught.value.faults[0].record.result == "unfinished"
+    result = play_match(toy_duel.game(), [answer, Chooser("good", 0.0)], 20, 0, on_error="forfeit")
+    assert result.policies[0].faults == 20
+    assert result.policies[1].share == 1
+
+
 def test_at_most_ten_legal_actions_are_listed():
     def bad(observation, action_mask, rng):
         return np.zeros(len(observation), int)  # challenge: illegal at the start
@@ -368,6 +395,11 @@ def test_at_most_ten_legal_actions_are_listed():
         ({"policies": [challenger, "nobody"]}, r"no policy 'nobody': scripted players of duel_v0 are none"),
         ({"num_games": 0}, "num_games = 0"),
         ({"num_games": 2.0}, "num_games = 2.0"),
+        ({"num_games": 10**12}, "num_games = 1000000000000; allowed: a whole number from 1 to 10,000,000"),
+        ({"num_games": "9" * 9_000}, r"num_games = '9{196}\.\.\.; allowed"),
+        ({"num_games": -(10**9_000)}, "num_games = a int that cannot be shown; allowed"),
+        ({"policies": [challenger, "x" * 9_000]}, r"no policy 'x{196}\.\.\.: scripted players"),
+        ({"on_error": "x" * 9_000}, r"on_error = 'x{196}\.\.\.; allowed"),
         ({"seed": -1}, "seed = -1"),
         ({"seed": True}, "seed = True"),
         ({"num_tables": 0}, "num_tables = 0"),
@@ -510,7 +542,10 @@ def test_each_game_has_the_default_that_tells_more(monkeypatch):
     assert play_match(coyote_v0.game(edition="mini"), [challenger, raiser], 4, 1).duplicates is False
     assert play_match(make_game("scout_v0", {"num_players": 2}), ["random", "random"], 4, 1).duplicates is True
     for chosen in (False, True):
-        assert play_match(coyote_v0.game(edition="mini"), [challenger, raiser], 4, 1, duplicates=chosen).duplicates is chosen
+        assert (
+            play_match(coyote_v0.game(edition="mini"), [challenger, raiser], 4, 1, duplicates=chosen).duplicates
+            is chosen
+        )
 
 
 def test_a_deal_is_played_from_every_seat_with_the_same_cards():

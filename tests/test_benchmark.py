@@ -10,6 +10,7 @@ import pytest
 from coyote_env import benchmark, coyote_v0
 from coyote_env.arena.exploit import TooLarge, exploitability
 from coyote_env.cli import main
+from coyote_env.core.record import parse, verify
 from coyote_env.integrations import equilibrium
 from coyote_env.policies import CheckpointPolicy, load_policy
 from tests import networks
@@ -35,7 +36,7 @@ def test_another_network_is_another_protocol(monkeypatch):
     with pytest.raises(ValueError, match=f"policy_sha256 = '{one.policy_sha256}'; protocol v1 has .* with '0000"):
         benchmark.evaluate("random", "scout-4p-published", deals=1)
     monkeypatch.setattr(benchmark, "PLACES", benchmark.PLACES[:1])
-    with pytest.raises(ValueError, match="published-coyote-4p is missing: there is neither .*gigamic-2011-4p"):
+    with pytest.raises(ValueError, match=r"published-coyote-4p is missing: there is neither .*gigamic-2011-4p"):
         benchmark.evaluate("random", "coyote-4p-published", deals=1)
     with pytest.raises(ValueError, match="no published policy 'x'; there are published-coyote-4p, "):
         benchmark.published("x")
@@ -92,6 +93,8 @@ def test_faults_lose_games_and_are_told():
     assert score.mean_return == -1
     assert score.first_fault is not None
     assert "chose -1, which is no action" in score.first_fault
+    assert score.first_fault_record is not None
+    assert verify(benchmark.task_of(TASK).make(), parse(json.dumps(score.first_fault_record))) is None
 
 
 def test_any_onnx_file_can_be_submitted(tmp_path, capsys):
@@ -110,7 +113,7 @@ def test_any_onnx_file_can_be_submitted(tmp_path, capsys):
     assert main(["submit", str(path), "--task", "chess"]) == 2
     assert "no task 'chess'; protocol v1 has coyote-2p-bayes, " in capsys.readouterr().err
     assert main(["submit", "random", "--task", TASK, "--deals", "9999"]) == 2
-    assert "deals = 9999; allowed: 1 to 5,000" in capsys.readouterr().err
+    assert "deals = 9999; allowed: a whole number from 1 to 5,000" in capsys.readouterr().err
 
 
 def test_a_callable_can_be_submitted(monkeypatch, capsys):

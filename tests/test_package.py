@@ -46,4 +46,6 @@ def test_the_wheel_holds_the_package_and_its_page_and_nothing_else(tmp_path):
     assert {name.split("/")[0] for name in names} == {"coyote_env", f"coyote_env-{coyote_env.__version__}.dist-info"}
     assert {"coyote_env/py.typed", "coyote_env/coyote_v0.py", "coyote_env/coyote/README.md"} <= set(names)
     for one in benchmark.PUBLISHED.values():  # where an installed package looks for them
-        assert {f"coyote_env/checkpoints/{one.folder}/{file}" for file in ("policy.onnx", "manifest.json")} <= set(names)
+        assert {f"coyote_env/checkpoints/{one.folder}/{file}" for file in ("policy.onnx", "manifest.json")} <= set(
+            names
+        )

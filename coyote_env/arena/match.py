@@ -12,10 +12,23 @@ What makes the figures trustworthy:
 
 Whether duplicates tell more than as many games of separate deals depends on the game. They take off what the cards do
 for a seat, and add what the cards do for a policy wherever it sits: some deals give skill much to decide, and others
-little. Measured as `gain` of the win share, of the first policy and the last, over 8,000 games each; the column before
-is for separate deals in the same seating. What is better is the default for the game (`policies.registry`).
+little. Measured as the `gain` of the win share of the first and the last policy over 8,000 games each, "turned" with
+one order turned through the seats (its neighbours stay), "squares" as they are seated here, where 1 is what as many
+independent games tell (+- 0.03). What is better is the default for the game (`policies.registry`).
 
-GAINS
+    line-up                                  separate,    separate,    duplicates,  duplicates,
+                                             turned       squares      turned       squares
+    coyote 4 seats: net bayes plus-one x2    0.91  0.90   1.07  1.05   0.71  0.70   0.91  1.00
+    coyote 4 seats: net bayes x3             1.05  0.95   1.00  1.00   0.77  0.74   0.77  1.08
+    coyote 4 seats: bayes plus-one x3        0.97  0.98   1.00  1.00   0.53  0.60   0.53  0.84
+    coyote animals: bayes plus-one x3        0.97  0.94   1.02  1.01   0.43  0.47   0.43  0.90
+    coyote 2 seats: bayes plus-one           1.00  1.00   1.00  1.00   0.75  0.75   0.75  0.75
+    coyote mini: plus-one random             0.99  0.99   0.99  0.99   1.01  1.01   1.01  1.01
+    scout 4 seats: net planner greedy x2     0.99  1.04   1.01  1.03   1.19  1.00   1.16  1.01
+    scout 4 seats: net planner x3            0.97  0.94   0.98  0.96   1.17  1.17   1.17  1.16
+    scout 4 seats: planner greedy x3         0.99  0.96   1.00  1.02   0.99  1.04   0.99  1.05
+    scout 3 seats: planner greedy random     1.01  1.00   1.01  1.00   1.06  1.00   1.06  1.00
+    scout 2 seats: planner greedy            1.00  1.00   1.00  1.00   1.12  1.12   1.12  1.12
 """
 
 from __future__ import annotations
@@ -34,6 +47,7 @@ import numpy.typing as npt
 import coyote_env
 from coyote_env.arena.play import GameFault, Played, Progress, play_games
 from coyote_env.arena.stats import Mean, grouped_mean, grouped_share, wilson
+from coyote_env.core.arguments import shortened, shown
 from coyote_env.core.players import name_of
 from coyote_env.policies import GAMES, CheckpointPolicy, Player, PolicyError, resolve
 
@@ -41,6 +55,9 @@ if TYPE_CHECKING:
     from coyote_env.arena.aivat import Critic
     from coyote_env.core.game import Game
     from coyote_env.core.record import RecordTaker
+
+
+MOST_GAMES = 10_000_000  # of one match: a gigabyte or two of results; more are several matches with other seeds
 
 
 @dataclass(frozen=True)
@@ -175,7 +192,7 @@ class MatchResult:
         rows = []
         for p in self.policies:
             row = [
-                p.name,
+                shortened(p.name, 100),
                 f"{p.share:.1%}",
                 f"{p.low:.1%} to {p.high:.1%}",
                 f"{p.mean_return:+.3f} +- {p.return_high - p.mean_return:.3f}",
@@ -199,7 +216,7 @@ class MatchResult:
         return "\n".join(
             [
                 f"{self.game} ({arguments})",
-                f"{self.num_games:,} games of {deals:,} deals, seed {self.seed}; {fair}",
+                f"{counted(self.num_games, 'game')} of {counted(deals, 'deal')}, seed {self.seed}; {fair}",
                 "",
                 *(line.rstrip() for line in lines),
                 *lost,
@@ -233,8 +250,9 @@ def play_match(
     for all of them. The winner of a game is the seat with the highest return; equal ones share the win.
 
     With `duplicates` each deal is played N times, every policy in every seat once (the last deal less often if N does
-    not divide `num_games`); without, every game has a deal of its own. None: as is better for this game. `critic`: control variates
-    as well, see `arena.aivat`.
+    not divide `num_games`); without, every game has a deal of its own. None: as is better for this game.
+
+    `critic`: control variates as well, see `arena.aivat`.
 
     Reproducible: game g depends on `seed`, g and the policies only, whatever `num_tables` (at once: default 512) and
     `threads` (see `play_games`).
@@ -252,7 +270,7 @@ def play_match(
     seats = game.num_seats
     if len(policies) != seats:
         raise ValueError(f"policies: {len(policies)} given; {game.name} has {seats} seats here, and needs one for each")
-    num_games = whole("num_games", num_games, 1)
+    num_games = whole("num_games", num_games, 1, MOST_GAMES)
     seed = whole("seed", seed, 0)
     tables = None if num_tables is None else whole("num_tables", num_tables, 1)
     threads = whole("threads", threads, 1)
@@ -342,11 +360,23 @@ def seat_order(seats: int, num_games: int, seed: int) -> npt.NDArray[np.intp]:
     return orders[:, squares].reshape(-1, seats)[:num_games]
 
 
-def whole(name: str, value: object, low: int) -> int:
-    """`value` as a whole number from `low` on. Raises ValueError that calls it `name`."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < low:
-        raise ValueError(f"{name} = {value!r}; allowed: a whole number from {low}")
+def whole(name: str, value: Any, low: int, high: int | None = None) -> int:
+    """`value` as a whole number from `low` on, at most `high`. Raises ValueError that calls it `name`."""
+    good = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not good or value < low or (high is not None and value > high):
+        to = "" if high is None else f" to {high:,}"
+        raise ValueError(f"{name} = {shown(value)}; allowed: a whole number from {low}{to}")
     return int(value)
+
+
+def counted(number: int, thing: str) -> str:
+    """ "1 game", "2,000 games"."""
+    return f"{number:,} {thing}" + ("" if number == 1 else "s")
+
+
+def in_table(name: str) -> str:
+    """A name, which may be anything, in a cell of a Markdown table."""
+    return shortened(name, 100).replace("|", "\\|") or "?"
 
 
 def versions() -> dict[str, str]:
