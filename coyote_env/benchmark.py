@@ -204,6 +204,11 @@ def load(source: str, game: Game, *, greedy: bool = False) -> Any:
     return load_policy(source, game, greedy=greedy and source not in scripted_names(game.name))
 
 
+def check_deals(task: Task, deals: int | None) -> int:
+    """How many deals to play. Raises ValueError for more than the task has, or fewer than one."""
+    return task.deals if deals is None else whole("deals", deals, 1, task.deals)
+
+
 def evaluate(
     policy: Player,
     task: str | Task,
@@ -221,7 +226,8 @@ def evaluate(
 
     chosen = task_of(task) if isinstance(task, str) else task
     game = chosen.make()
-    count = chosen.deals if deals is None else whole("deals", deals, 1, chosen.deals)
+    count = check_deals(chosen, deals)
+    threads = whole("threads", threads, 1)
     seats = game.num_seats
     players = resolve([policy, *opponents_of(chosen, game)], game, "policies")
     seating = np.array([(np.arange(seats) + turn) % seats for turn in range(seats)], np.intp)

@@ -302,7 +302,11 @@ def _submit(arguments: argparse.Namespace) -> None:
 
     _check_new(arguments.json)
     tasks = [benchmark.task_of(name) for name in arguments.tasks or benchmark.TASKS]
-    policies = [_submitted(arguments, task.make()) for task in tasks]  # all are refused before any is played
+    # All is refused before anything is played.
+    policies = [_submitted(arguments, task.make()) for task in tasks]
+    for task in tasks:
+        benchmark.check_deals(task, arguments.deals)
+        benchmark.opponents_of(task, task.make())
     scores = []
     print(benchmark.Score.HEADER)
     for task, policy in zip(tasks, policies, strict=True):
@@ -329,11 +333,19 @@ def _submitted(arguments: argparse.Namespace, game: Any) -> Any:
         raise ValueError(f"POLICY = {arguments.policy!r}; with --python it is MODULE:NAME")
     import importlib
 
+    from coyote_env.core.players import answer_of
+
     sys.path.insert(0, os.getcwd())
     try:
-        return getattr(importlib.import_module(module), name)
-    except AttributeError:
-        raise ValueError(f"{module} has no {name!r}") from None
+        found = importlib.import_module(module)
+    except ImportError:
+        raise
+    except (Exception, SystemExit) as error:  # whatever somebody's module does when it is run
+        raise ValueError(f"importing {module} raised {type(error).__name__}: {error}") from error
+    if not hasattr(found, name):
+        raise ValueError(f"{module} has no {name!r}")
+    answer_of(getattr(found, name), arguments.policy)
+    return getattr(found, name)
 
 
 def _add_game(parser: argparse.ArgumentParser) -> None:

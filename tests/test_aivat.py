@@ -149,6 +149,12 @@ def test_what_stands_for_all_choices_has_their_mean():
     assert np.mean(means, axis=0) == pytest.approx(table @ worth, abs=1e-3)
 
 
+@pytest.mark.parametrize("guess", [lambda v, e: np.full(len(v), np.nan), lambda v, e: np.zeros((len(v), 2))])
+def test_a_critic_that_gives_no_numbers_is_refused(guess):
+    with pytest.raises(ValueError, match="critic: must give one finite number a row"):
+        play_match(toy_duel.game(long=3), [Coin("a", 0.5), Coin("b", 0.5)], 4, 1, critic=guess)
+
+
 @pytest.mark.parametrize(
     "said",
     [
@@ -162,6 +168,6 @@ def test_what_stands_for_all_choices_has_their_mean():
 def test_what_can_be_no_probabilities_is_refused(said):
     """It would not be the policy's own, so that what is added would not have the mean 0."""
     player = Coin("liar", 0.5)
-    player.probabilities = said
+    player.probabilities = said  # type: ignore[method-assign]
     with pytest.raises(PolicyError, match="policy 'liar': probabilities"):
         play_match(toy_duel.game(long=3), [player, Coin("b", 0.5)], 4, 1, critic=knows)

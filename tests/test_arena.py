@@ -366,7 +366,7 @@ class _Unconvertible:
         (lambda o, m, r: [[1], [1, 2]], "raised ValueError: setting an array element with a sequence"),
         (lambda o, m, r: _Unconvertible(), "raised MemoryError: too large"),
         (lambda o, m, r: sys.exit("done"), "raised SystemExit: done"),
-        (lambda o, m, r: {}["x" * 10_000], r"raised KeyError: 'x{496}\.\.\.$"),
+        (lambda o, m, r: dict[str, int]()["x" * 10_000], r"raised KeyError: 'x{496}\.\.\.$"),
     ],
 )
 def test_whatever_a_policy_does_loses_its_games_only(answer, message):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -122,6 +123,37 @@ def test_a_callable_can_be_submitted(monkeypatch, capsys):
     assert "| first_legal |" in capsys.readouterr().out
     assert main(["submit", "tests.test_benchmark", *command[2:]]) == 2
     assert "with --python it is MODULE:NAME" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("def f(: pass", "importing theirs raised SyntaxError: invalid syntax"),
+        ("raise KeyError('boom')", "importing theirs raised KeyError: 'boom'"),
+        ("import sys; sys.exit(0)", "importing theirs raised SystemExit: 0"),
+        ("import nowhere_at_all", "No module named 'nowhere_at_all'"),
+        ("", "theirs has no 'f'"),
+        ("f = 3", "theirs:f = 3; needed: a Policy or a callable"),
+        ("class f: pass", "theirs:f = <class 'theirs.f'>; needed: a Policy or a callable"),
+    ],
+)
+def test_a_module_that_cannot_be_used_is_told_before_play(source, message, tmp_path, monkeypatch, capsys):
+    (tmp_path / "theirs.py").write_text(source)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.delitem(sys.modules, "theirs", raising=False)
+    assert main(["submit", "theirs:f", "--python", "--task", TASK, "--deals", "5"]) == 2
+    told = capsys.readouterr()
+    assert message in told.err
+    assert not told.out
+    sys.modules.pop("theirs", None)
+
+
+def test_a_name_may_be_anything(capsys):
+    assert main(["submit", "random", "--task", TASK, "--deals", "2", "--name", "a|b\n\x1b[31m" + "c" * 500]) == 0
+    (row,) = capsys.readouterr().out.splitlines()[2:]
+    assert row.startswith(f"| v1 (trial) | {TASK} | a\\|b ?[31mc")
+    assert len(row) < 220
 
 
 # --- Exploitability ---

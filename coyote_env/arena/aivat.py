@@ -18,10 +18,11 @@ for one that knows nothing. (Plain sums made results worse than no correction in
 tell much.)
 
 How much is gained depends on what a critic can tell from open cards. The gain of a mean return over 1,000 games by
-`fit_critic`: COYOTE mini (plus-one, random) 1.5; two seats (bayes, plus-one) 1.2; four networks 1.2; a network and bayes
-x3, or bayes and plus-one x2, 1.05; SCOUT (a network, planner, greedy-show x2) 1.00. More games, bootstrapped targets, a
-network of two layers as the critic, and showing it odds moved four seats by 0.03 at most: how the others will answer
-decides there, more than the cards. It costs ten times what play costs, which pays where the policies are slow.
+`fit_critic`: COYOTE mini (plus-one, random) 1.5; two seats (bayes, plus-one) 1.2; four networks 1.2; a network and
+bayes x3, or bayes and plus-one x2, 1.05; SCOUT (a network, planner, greedy-show x2) 1.00. More games, bootstrapped
+targets, a network of two layers as the critic, and showing it odds moved four seats by 0.03 at most: how the others
+will answer decides there, more than the cards. It costs ten times what play costs, which pays where the policies are
+slow.
 """
 
 from __future__ import annotations
@@ -242,7 +243,10 @@ def weighed(
 def worth(
     game: Game, states: npt.NDArray[np.void], seated: npt.NDArray[np.intp], critic: Critic
 ) -> npt.NDArray[np.float64]:
-    """What each seat has been paid and will be, as a critic guesses, float64 (n, N); no guess where that is settled."""
+    """What each seat has been paid and will be, as a critic guesses, float64 (n, N); no guess where that is settled.
+
+    Raises ValueError for a critic that gives anything but one finite number a row.
+    """
     n = game.num_seats
     total = states["returns"][:, :n].astype(np.float64)
     for start in range(0, len(states), ROWS):
@@ -251,7 +255,10 @@ def worth(
             views, entries = open_views(game, part, seat, seated[start : start + ROWS])
             open_still = (part["over"] == 0) & (part["out"][:, seat] == 0)
             if open_still.any():
-                total[start : start + ROWS, seat][open_still] += critic(views[open_still], entries[open_still])
+                guess = np.asarray(critic(views[open_still], entries[open_still]))
+                if guess.shape != (int(open_still.sum()),) or not np.isfinite(guess).all():
+                    raise ValueError("critic: must give one finite number a row")
+                total[start : start + ROWS, seat][open_still] += guess
     return total
 
 
