@@ -612,6 +612,7 @@ def test_json_and_table_say_the_same():
     assert data == result.as_dict()
     assert data["games"] == 31
     assert data["seed"] == 2
+    assert (data["duplicates"], data["on_error"]) == (True, "stop")
     assert data["kwargs"] == {"num_players": 3, "long": 40, "edition": "plain"}
     assert [p["name"] for p in data["policies"]] == ["a", "b", "c"]
     assert len(data["policies"][0]["seats"]) == 3

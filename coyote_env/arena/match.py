@@ -119,6 +119,7 @@ class MatchResult:
     layout_hash: str
     seed: int
     duplicates: bool
+    on_error: str
     num_games: int
     num_tables: int | None
     policies: tuple[PolicyResult, ...]  # in the order given to `play_match`
@@ -138,6 +139,7 @@ class MatchResult:
             "layout_hash": self.layout_hash,
             "seed": self.seed,
             "duplicates": self.duplicates,
+            "on_error": self.on_error,
             "games": self.num_games,
             "tables": self.num_tables,
             "fair_share": 1 / len(self.policies),
@@ -304,6 +306,7 @@ def play_match(
             layout_hash=game.layout.hash,
             seed=seed,
             duplicates=bool(duplicates),
+            on_error=on_error,
             num_games=count,
             num_tables=tables,
             policies=count_results(
