@@ -7,9 +7,11 @@ or, from a shell, `coyote submit policy.onnx --task coyote-4p-bayes`. A policy i
 (inputs `observation` float32 [batch, L] and `action_mask` [batch, A], output `logits` float32 [batch, A]; see
 `coyote_env.policies.checkpoint`), a scripted player's name, or a callable `(observation, action_mask, rng) -> actions`.
 
-A task seats the policy against fixed opponents. Each deal of the task is played once from every seat. The metric is the
-mean return of the policy, from -1 to 1, with a 95% interval from the spread between deals; an illegal or missing answer
-loses its game. A protocol's tasks never change; what is added or changed later gets another version.
+A task seats the policy against fixed opponents: scripted players, and published policies, which come with the package
+(so that an installed one plays every task, offline) and are pinned by the digest of their networks. Each deal of the
+task is played once from every seat. The metric is the mean return of the policy, from -1 to 1, with a 95% interval from
+the spread between deals; an illegal or missing answer loses its game. A protocol's tasks never change; what is added or
+changed later gets another version.
 """
 
 from __future__ import annotations
@@ -19,12 +21,13 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from coyote_env.arena.match import count_results, game_seeds, versions
+from coyote_env.arena.match import count_results, game_seeds, in_table, versions, whole
 from coyote_env.arena.play import Progress, play_games
+from coyote_env.core.arguments import shown
 from coyote_env.core.players import name_of
 from coyote_env.policies import CheckpointPolicy, Player, make_game, resolve
 
@@ -34,13 +37,34 @@ if TYPE_CHECKING:
 PROTOCOL = "v1"
 
 
+class Published(NamedTuple):
+    """A policy that comes with the package: its folder under `checkpoints/`, and the digest of the network in it."""
+
+    folder: str
+    policy_sha256: str
+
+
+# By the name that line-ups have for them. Another network is another protocol: the digest is part of its hash.
+PUBLISHED: dict[str, Published] = {
+    "published-coyote-4p": Published(
+        "coyote_v0/gigamic-2011-4p", "bdb69aaaaf5c02d9ff46a48be5db14742c4a9d760dc4805bfda08cbffe09c75e"
+    ),
+    "published-scout-4p": Published(
+        "scout_v0/rulebook-4p", "ddda774006d8f0219ba78f357d85cfa1b71c69b4eb0725e4e5db97823444c4f6"
+    ),
+}
+_PACKAGE = Path(__file__).resolve().parent
+# In a wheel they are inside the package (pyproject.toml puts them there), in a checkout beside it.
+PLACES = (_PACKAGE / "checkpoints", _PACKAGE.parent / "checkpoints")
+
+
 @dataclass(frozen=True)
 class Task:
     """What is played.
 
     Fields:
         game, rules: the table; `rules` are arguments of the game.
-        opponents: clockwise from the policy.
+        opponents: clockwise from the policy, scripted players and names of `PUBLISHED`.
         deals: each is played from every seat.
         seed: of the deals.
     """
@@ -70,6 +94,8 @@ TASKS: dict[str, Task] = {
         _task("coyote-4p-random", "coyote_v0", ["random"] * 3, 103),
         _task("coyote-4p-plus-one", "coyote_v0", ["plus-one"] * 3, 104),
         _task("coyote-4p-bayes", "coyote_v0", ["bayes"] * 3, 105),
+        _task("coyote-4p-published", "coyote_v0", ["published-coyote-4p"] * 3, 111),
+        _task("coyote-4p-mixed", "coyote_v0", ["published-coyote-4p", "bayes", "plus-one"], 112),
         _task("coyote-6p-classic", "coyote_v0", ["bayes"] * 5, 106, 1_000, deck="classic-36", variants="none"),
         _task("animals-4p-bayes", "coyote_v0", ["bayes"] * 3, 107, edition="animals"),
         _task("peek-4p-bayes", "coyote_v0", ["bayes"] * 3, 108, edition="peek"),
@@ -81,6 +107,7 @@ TASKS: dict[str, Task] = {
         _task("scout-4p-greedy-show", "scout_v0", ["greedy-show"] * 3, 204),
         _task("scout-4p-planner", "scout_v0", ["planner"] * 3, 205),
         _task("scout-4p-rulebook", "scout_v0", ["planner"] * 3, 206, exemption="rulebook"),
+        _task("scout-4p-published", "scout_v0", ["published-scout-4p"] * 3, 208, exemption="rulebook"),
         _task("scout-5p-planner", "scout_v0", ["planner"] * 4, 207),
     )
 }
@@ -103,6 +130,7 @@ class Score:
     share_high: float
     faults: int  # games lost by an illegal or missing answer
     first_fault: str | None
+    first_fault_record: dict[str, Any] | None  # that game until then; the seat to move is at fault
     seconds: float
     versions: dict[str, str]
 
@@ -114,7 +142,7 @@ class Score:
     def row(self) -> str:
         """Its row of the results table, in Markdown."""
         return (
-            f"| {self.protocol} | {self.task} | {self.policy} | {self.mean_return:+.3f} | {self.low:+.3f} to "
+            f"| {self.protocol} | {self.task} | {in_table(self.policy)} | {self.mean_return:+.3f} | {self.low:+.3f} to "
             f"{self.high:+.3f} | {self.share:.1%} | {self.faults:,} | {self.games:,} |"
         )
 
@@ -129,21 +157,56 @@ class Score:
 def task_of(name: str) -> Task:
     """The task of that name. Raises ValueError that lists all."""
     if name not in TASKS:
-        raise ValueError(f"no task {name!r}; protocol {PROTOCOL} has {', '.join(TASKS)}")
+        raise ValueError(f"no task {shown(name)}; protocol {PROTOCOL} has {', '.join(TASKS)}")
     return TASKS[name]
 
 
+def published(name: str, game: Game | None = None, *, greedy: bool = False) -> CheckpointPolicy:
+    """A published policy by its name in `PUBLISHED`, for line-ups of your own too.
+
+    Raises ValueError for an unknown name; if its folder is not there, naming the places; if another network is in it
+    than this version of the package pins; and what `load_policy` raises.
+    """
+    if name not in PUBLISHED:
+        raise ValueError(f"no published policy {shown(name)}; there are {', '.join(PUBLISHED)}")
+    folder, expected = PUBLISHED[name]
+    found = next((place / folder for place in PLACES if (place / folder).is_dir()), None)
+    if found is None:
+        places = " nor ".join(str(place / folder) for place in PLACES)
+        raise ValueError(f"{name} is missing: there is neither {places}; install the package again, or use a checkout")
+    policy = CheckpointPolicy(found, game, name=name, greedy=greedy)
+    if policy.manifest.policy_sha256 != expected:
+        raise ValueError(
+            f"{found}: policy_sha256 = {policy.manifest.policy_sha256!r}; protocol {PROTOCOL} has {name} with "
+            f"{expected!r}"
+        )
+    return policy
+
+
+def opponents_of(task: Task, game: Game) -> list[Player]:
+    """The opponents of a task, each loaded once. Raises what `published` raises."""
+    loaded: dict[str, Player] = {name: published(name, game) for name in set(task.opponents) & set(PUBLISHED)}
+    return [loaded.get(name, name) for name in task.opponents]
+
+
 def load(source: str, game: Game, *, greedy: bool = False) -> Any:
-    """A policy by a scripted player's name, a checkpoint folder, or a bare ONNX file.
+    """A policy by a scripted player's or published policy's name, a checkpoint folder, or a bare ONNX file.
 
     Raises ValueError for a network whose inputs and outputs are not the task's, with the sizes of both.
     """
+    if source in PUBLISHED:
+        return published(source, game, greedy=greedy)
     path = Path(source)
     if path.is_file():
         return CheckpointPolicy.from_file(path, game, greedy=greedy)
     from coyote_env.policies import load_policy, scripted_names
 
     return load_policy(source, game, greedy=greedy and source not in scripted_names(game.name))
+
+
+def check_deals(task: Task, deals: int | None) -> int:
+    """How many deals to play. Raises ValueError for more than the task has, or fewer than one."""
+    return task.deals if deals is None else whole("deals", deals, 1, task.deals)
 
 
 def evaluate(
@@ -163,10 +226,10 @@ def evaluate(
 
     chosen = task_of(task) if isinstance(task, str) else task
     game = chosen.make()
-    if deals is not None and not 1 <= deals <= chosen.deals:
-        raise ValueError(f"deals = {deals!r}; allowed: 1 to {chosen.deals:,}, the task's")
-    seats, count = game.num_seats, chosen.deals if deals is None else deals
-    players = resolve([policy, *chosen.opponents], game, "policies")
+    count = check_deals(chosen, deals)
+    threads = whole("threads", threads, 1)
+    seats = game.num_seats
+    players = resolve([policy, *opponents_of(chosen, game)], game, "policies")
     seating = np.array([(np.arange(seats) + turn) % seats for turn in range(seats)], np.intp)
     # The policy, then the opponents clockwise from it, wherever it sits.
     seating = np.tile(seating, (count, 1))
@@ -184,11 +247,13 @@ def evaluate(
     return Score(
         protocol, chosen.name, found.name if name is None else name, sha, count * seats, found.mean_return,
         found.return_low, found.return_high, found.share, found.low, found.high, len(own_faults),
-        own_faults[0].what if own_faults else None, time.perf_counter() - began, versions(),
+        own_faults[0].what if own_faults else None, own_faults[0].record.as_dict() if own_faults else None,
+        time.perf_counter() - began, versions(),
     )  # fmt: skip
 
 
 def protocol_hash() -> str:
-    """A digest of all tasks: a test holds that a released protocol's stays as it is."""
-    text = json.dumps([asdict(task) for task in TASKS.values()], sort_keys=True)
+    """A digest of all tasks and published policies: a test holds that a released protocol's stays as it is."""
+    digests = {name: one.policy_sha256 for name, one in PUBLISHED.items()}
+    text = json.dumps([[asdict(task) for task in TASKS.values()], digests], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -38,9 +38,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter complains as it ends
         return 141
     except (ValueError, TypeError, ImportError, OSError, RuntimeError) as error:  # PolicyError is a RuntimeError
-        print(f"coyote {arguments.command}: error: {error}", file=sys.stderr)
+        text = str(error)
+        if len(text) > 2_000:  # whatever was handed in, a terminal can show it
+            text = f"{text[:1_000]} ... {text[-900:]}"
+        print(f"coyote {arguments.command}: error: {text}", file=sys.stderr)
+        for fault in getattr(error, "faults", [])[:1]:
+            _show_game(fault)
         return 2
     return status or 0
+
+
+def _show_game(fault: Any) -> None:
+    """The game in which a policy failed, as a record."""
+    print(f"the game until then: {fault.record.line()}", file=sys.stderr)
 
 
 def _add_records(commands: Any) -> None:
@@ -90,8 +100,8 @@ def _add_match(commands: Any) -> None:
     parser = commands.add_parser(
         "match",
         help="play policies against each other and print how often each wins",
-        description="Plays games between policies, one a seat, every deal once for each way to turn them round the "
-        "table, and prints how often each wins. num_players is the number of policies.",
+        description="Plays games between policies, one a seat and each in every seat equally often, and prints how "
+        "often each wins. num_players is the number of policies.",
     )
     parser.add_argument("policies", nargs="+", metavar="POLICY", help="a scripted player's name or a checkpoint folder")
     _add_game(parser)
@@ -99,9 +109,10 @@ def _add_match(commands: Any) -> None:
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="same seed, same result; default: %(default)s")
     parser.add_argument("--greedy", action="store_true", help="checkpoints take their best action instead of sampling")
     parser.add_argument(
-        "--no-duplicates",
-        action="store_true",
-        help="a deal of its own for every game, instead of one for each way to sit",
+        "--duplicates",
+        action=argparse.BooleanOptionalAction,
+        help="each deal once with each policy in each seat, or separate deals; default: what tells more, duplicates "
+        "for scout_v0 and separate deals for coyote_v0",
     )
     parser.add_argument(
         "--control-variates", action="store_true", help="also the mean return with luck subtracted as far as a critic, "
@@ -164,7 +175,7 @@ def _match(arguments: argparse.Namespace) -> int:
         show = stack.enter_context(_progress())
         try:
             result = play_match(
-                game, policies, arguments.games, arguments.seed, duplicates=not arguments.no_duplicates, critic=critic,
+                game, policies, arguments.games, arguments.seed, duplicates=arguments.duplicates, critic=critic,
                 threads=arguments.threads, on_error=arguments.on_error, progress=show, records=writer,
             )  # fmt: skip
         except MatchStopped as error:
@@ -178,7 +189,9 @@ def _match(arguments: argparse.Namespace) -> int:
         kept = f"; what was finished until then is above: {result.num_games:,} of {arguments.games:,} games"
         print(f"coyote match: error: {stopped}{kept}", file=sys.stderr)
     for fault in result.faults[:1] if stopped is None else stopped.faults[:1]:
-        print(f"the game until the first fault: {fault.record.line()}", file=sys.stderr)
+        if stopped is None:
+            print(f"first fault: {fault.what}", file=sys.stderr)
+        _show_game(fault)
     return 0 if stopped is None else 2
 
 
@@ -268,7 +281,9 @@ def _add_submit(commands: Any) -> None:
         description="Plays tasks of the benchmark and prints the rows of the results table. An unknown task lists all.",
     )
     parser.add_argument(
-        "policy", metavar="POLICY", help="an ONNX file, a checkpoint folder, or a scripted player's name"
+        "policy",
+        metavar="POLICY",
+        help="an ONNX file, a checkpoint folder, or the name of a scripted player or published policy",
     )
     parser.add_argument("--task", action="append", metavar="T", help="repeatable; default: all", dest="tasks")
     parser.add_argument(
@@ -287,7 +302,11 @@ def _submit(arguments: argparse.Namespace) -> None:
 
     _check_new(arguments.json)
     tasks = [benchmark.task_of(name) for name in arguments.tasks or benchmark.TASKS]
-    policies = [_submitted(arguments, task.make()) for task in tasks]  # all are refused before any is played
+    # All is refused before anything is played.
+    policies = [_submitted(arguments, task.make()) for task in tasks]
+    for task in tasks:
+        benchmark.check_deals(task, arguments.deals)
+        benchmark.opponents_of(task, task.make())
     scores = []
     print(benchmark.Score.HEADER)
     for task, policy in zip(tasks, policies, strict=True):
@@ -297,7 +316,8 @@ def _submit(arguments: argparse.Namespace) -> None:
             )
         print(score.row(), flush=True)
         if score.first_fault is not None:
-            print(f"first fault: {score.first_fault}", file=sys.stderr)
+            game = json.dumps(score.first_fault_record)
+            print(f"first fault: {score.first_fault}\nthe game until then: {game}", file=sys.stderr)
         scores.append(json.loads(score.to_json()))
     if arguments.json is not None:
         _write_new(arguments.json, json.dumps(scores, indent=1))
@@ -313,11 +333,19 @@ def _submitted(arguments: argparse.Namespace, game: Any) -> Any:
         raise ValueError(f"POLICY = {arguments.policy!r}; with --python it is MODULE:NAME")
     import importlib
 
+    from coyote_env.core.players import answer_of
+
     sys.path.insert(0, os.getcwd())
     try:
-        return getattr(importlib.import_module(module), name)
-    except AttributeError:
-        raise ValueError(f"{module} has no {name!r}") from None
+        found = importlib.import_module(module)
+    except ImportError:
+        raise
+    except (Exception, SystemExit) as error:  # whatever somebody's module does when it is run
+        raise ValueError(f"importing {module} raised {type(error).__name__}: {error}") from error
+    if not hasattr(found, name):
+        raise ValueError(f"{module} has no {name!r}")
+    answer_of(getattr(found, name), arguments.policy)
+    return getattr(found, name)
 
 
 def _add_game(parser: argparse.ArgumentParser) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from coyote_env.arena.stats import wilson
+from coyote_env.core.arguments import shortened
 from coyote_env.core.game import Game
 from coyote_env.core.record import (
     CUT_OFF,
@@ -26,7 +27,6 @@ from coyote_env.core.record import (
     RecordWriter,
     read_records,
     replay,
-    shortened,
 )
 from coyote_env.policies import make_game
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -157,14 +158,30 @@ def test_everybody_sits_everywhere_equally_often(seats):
     assert counts.max() - counts.min() <= 1
 
 
-def test_neighbours_change():
-    """With four seats there are six orders round the table; each comes up about as often as the others."""
-    order = seat_order(4, 4 * 3_000, 2)[::4]
-    start = (order == 0).argmax(axis=1)
-    turned = np.take_along_axis(order, (start[:, None] + np.arange(4)) % 4, axis=1)
-    _, counts = np.unique(turned, axis=0, return_counts=True)
-    assert len(counts) == 6
-    assert counts.min() > 400
+@pytest.mark.parametrize("seats", [2, 3, 4, 5, 6, 7, 10])
+def test_neighbours_change_within_a_run(seats):
+    """Who sits right after whom: over one run (two, for an odd number) each other policy equally often, but for who
+    sits after the last seat; turning one order through the seats would always be the same one."""
+    run = seats if seats % 2 == 0 else 2 * seats
+    for order in seat_order(seats, 20 * run, 2).reshape(20, run, seats):
+        after = np.zeros((seats, seats), int)
+        np.add.at(after, (order[:, :-1], order[:, 1:]), 1)
+        assert (after == (run // seats) * (1 - np.eye(seats))).all()
+    first = seat_order(seats, 400 * run, 2)[::run]
+    assert len(np.unique(first, axis=0)) > (1 if seats == 2 else seats)  # and which policy is which is drawn anew
+
+
+def test_games_of_a_run_are_not_more_alike_than_others():
+    """Where it matters after whom one sits: with the same neighbours throughout a run, intervals from independent games
+    would be far too narrow. Here `a` wins if it sits right after `b`."""
+
+    def simulated(seed):
+        seating = seat_order(4, 400, seed)
+        return (seating[np.arange(400), ((seating == 0).argmax(axis=1) - 1) % 4] == 1).mean()
+
+    shares = np.array([simulated(seed) for seed in range(300)])
+    assert abs(shares.mean() - 1 / 3) < 0.01
+    assert shares.std() < np.sqrt(2 / 9 / 400)
 
 
 def test_seat_results_add_up():
@@ -222,7 +239,7 @@ def test_a_game_of_a_match_can_be_played_again_on_env():
     result = play_match(game, players, 20, 21)
     env = coyote_v0.env(num_players=3)
     for number in (0, 7, 19):
-        env.reset(seed=int(game_seeds(21, 20, 3)[number]))
+        env.reset(seed=int(game_seeds(21, 20)[number]))
         totals = dict.fromkeys(env.possible_agents, 0.0)
         while True:
             observation, _, termination, _, _ = env.last()
@@ -336,6 +353,32 @@ def test_a_policy_that_answers_nonsense_is_named(answer, message):
         play_match(toy_duel.game(), [answer, Chooser("good", 0.5)], 20, 0)
 
 
+class _Unconvertible:
+    """What a policy may answer: something whose conversion fails."""
+
+    def __array__(self, dtype=None, copy=None):
+        raise MemoryError("too large")
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (lambda o, m, r: [[1], [1, 2]], "raised ValueError: setting an array element with a sequence"),
+        (lambda o, m, r: _Unconvertible(), "raised MemoryError: too large"),
+        (lambda o, m, r: sys.exit("done"), "raised SystemExit: done"),
+        (lambda o, m, r: dict[str, int]()["x" * 10_000], r"raised KeyError: 'x{496}\.\.\.$"),
+    ],
+)
+def test_whatever_a_policy_does_loses_its_games_only(answer, message):
+    answer.__name__ = "bad"
+    with pytest.raises(MatchStopped, match=message) as caught:
+        play_match(toy_duel.game(), [answer, Chooser("good", 0.0)], 20, 0)
+    assert caught.value.faults[0].record.result == "unfinished"
+    result = play_match(toy_duel.game(), [answer, Chooser("good", 0.0)], 20, 0, on_error="forfeit")
+    assert result.policies[0].faults == 20
+    assert result.policies[1].share == 1
+
+
 def test_at_most_ten_legal_actions_are_listed():
     def bad(observation, action_mask, rng):
         return np.zeros(len(observation), int)  # challenge: illegal at the start
@@ -352,6 +395,11 @@ def test_at_most_ten_legal_actions_are_listed():
         ({"policies": [challenger, "nobody"]}, r"no policy 'nobody': scripted players of duel_v0 are none"),
         ({"num_games": 0}, "num_games = 0"),
         ({"num_games": 2.0}, "num_games = 2.0"),
+        ({"num_games": 10**12}, "num_games = 1000000000000; allowed: a whole number from 1 to 10,000,000"),
+        ({"num_games": "9" * 9_000}, r"num_games = '9{196}\.\.\.; allowed"),
+        ({"num_games": -(10**9_000)}, "num_games = a int that cannot be shown; allowed"),
+        ({"policies": [challenger, "x" * 9_000]}, r"no policy 'x{196}\.\.\.: scripted players"),
+        ({"on_error": "x" * 9_000}, r"on_error = 'x{196}\.\.\.; allowed"),
         ({"seed": -1}, "seed = -1"),
         ({"seed": True}, "seed = True"),
         ({"num_tables": 0}, "num_tables = 0"),
@@ -417,7 +465,7 @@ def test_a_fault_comes_with_the_game_until_then():
     (fault, *_) = caught.value.faults
     record = fault.record
     assert record.result == "unfinished"
-    assert record.seed == game_seeds(3, 30, 3)[fault.game]
+    assert record.seed == game_seeds(3, 30)[fault.game]
     assert "late" in record.names
     assert verify(game, record) is None
     last = list(replay(game, record))[-1]
@@ -490,6 +538,16 @@ def test_at_one_table_policies_may_see_differently(name, sight, player, tmp_path
 # --- Duplicate deals ---
 
 
+def test_each_game_has_the_default_that_tells_more(monkeypatch):
+    assert play_match(coyote_v0.game(edition="mini"), [challenger, raiser], 4, 1).duplicates is False
+    assert play_match(make_game("scout_v0", {"num_players": 2}), ["random", "random"], 4, 1).duplicates is True
+    for chosen in (False, True):
+        assert (
+            play_match(coyote_v0.game(edition="mini"), [challenger, raiser], 4, 1, duplicates=chosen).duplicates
+            is chosen
+        )
+
+
 def test_a_deal_is_played_from_every_seat_with_the_same_cards():
     seeds = game_seeds(4, 10, 4)
     assert (seeds[:4] == seeds[0]).all()
@@ -503,7 +561,7 @@ def test_a_deal_is_played_from_every_seat_with_the_same_cards():
 def test_two_copies_of_a_policy_that_draws_are_exactly_equal_over_a_deal():
     game = coyote_v0.game(num_players=3)
     one, other = (load_policy("random", game) for _ in range(2))
-    result = play_match(game, [one, other, one], 90, 1)
+    result = play_match(game, [one, other, one], 90, 1, duplicates=True)
     assert [p.share for p in result.policies] == pytest.approx([1 / 3] * 3)
     assert all(p.low < 1 / 3 < p.high for p in result.policies)
 
@@ -512,9 +570,9 @@ def test_the_match_is_the_same_for_any_tables_and_threads():
     """With policies that draw."""
     game = coyote_v0.game(num_players=3)
     players = ["random", "plus-one", "random"]
-    first = play_match(game, players, 100, 9)
+    first = play_match(game, players, 100, 9, duplicates=True)
     for tables, threads in ((3, 1), (1000, 1), (None, 2), (7, 5)):
-        again = play_match(game, players, 100, 9, num_tables=tables, threads=threads)
+        again = play_match(game, players, 100, 9, duplicates=True, num_tables=tables, threads=threads)
         assert (again.returns == first.returns).all()
         assert again.policies == first.policies
 
@@ -554,6 +612,7 @@ def test_json_and_table_say_the_same():
     assert data == result.as_dict()
     assert data["games"] == 31
     assert data["seed"] == 2
+    assert (data["duplicates"], data["on_error"]) == (True, "stop")
     assert data["kwargs"] == {"num_players": 3, "long": 40, "edition": "plain"}
     assert [p["name"] for p in data["policies"]] == ["a", "b", "c"]
     assert len(data["policies"][0]["seats"]) == 3

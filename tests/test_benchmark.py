@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -10,8 +11,9 @@ import pytest
 from coyote_env import benchmark, coyote_v0
 from coyote_env.arena.exploit import TooLarge, exploitability
 from coyote_env.cli import main
+from coyote_env.core.record import parse, verify
 from coyote_env.integrations import equilibrium
-from coyote_env.policies import load_policy
+from coyote_env.policies import CheckpointPolicy, load_policy
 from tests import networks
 
 TASK = "mini-2p-plus-one"
@@ -24,7 +26,30 @@ def first_legal(observation, action_mask, rng):
 def test_a_released_protocol_stays_as_it_is():
     """v1. If this fails, the change belongs into another version."""
     assert benchmark.PROTOCOL == "v1"
-    assert benchmark.protocol_hash() == "108b4207f308c168"
+    assert benchmark.protocol_hash() == "621fea881d3820c4"
+
+
+def test_another_network_is_another_protocol(monkeypatch):
+    before = benchmark.protocol_hash()
+    one = benchmark.PUBLISHED["published-scout-4p"]
+    monkeypatch.setitem(benchmark.PUBLISHED, "published-scout-4p", one._replace(policy_sha256="0" * 64))
+    assert benchmark.protocol_hash() != before
+    with pytest.raises(ValueError, match=f"policy_sha256 = '{one.policy_sha256}'; protocol v1 has .* with '0000"):
+        benchmark.evaluate("random", "scout-4p-published", deals=1)
+    monkeypatch.setattr(benchmark, "PLACES", benchmark.PLACES[:1])
+    with pytest.raises(ValueError, match=r"published-coyote-4p is missing: there is neither .*gigamic-2011-4p"):
+        benchmark.evaluate("random", "coyote-4p-published", deals=1)
+    with pytest.raises(ValueError, match="no published policy 'x'; there are published-coyote-4p, "):
+        benchmark.published("x")
+
+
+def test_published_policies_are_opponents_and_can_be_submitted(capsys):
+    command = ["submit", "published-coyote-4p", "--task", "coyote-4p-published", "--task", "coyote-4p-mixed"]
+    assert main([*command, "--deals", "2"]) == 0
+    rows = capsys.readouterr().out.splitlines()[2:]
+    # Four copies: every game is won once by each place at the table.
+    assert "| published-coyote-4p | +0.000 |" in rows[0]
+    assert "| coyote-4p-mixed | published-coyote-4p |" in rows[1]
 
 
 def test_every_task_can_be_made_and_its_opponents_exist():
@@ -33,8 +58,12 @@ def test_every_task_can_be_made_and_its_opponents_exist():
     for task in benchmark.TASKS.values():
         game = task.make()
         assert game.num_seats == len(task.opponents) + 1
-        for name in task.opponents:
-            load_policy(name, game)
+        for opponent in benchmark.opponents_of(task, game):
+            if isinstance(opponent, str):
+                load_policy(opponent, game)
+            else:
+                assert isinstance(opponent, CheckpointPolicy)
+    assert {name for task in benchmark.TASKS.values() for name in task.opponents} >= set(benchmark.PUBLISHED)
 
 
 def test_a_policy_plays_each_deal_from_every_seat():
@@ -65,6 +94,8 @@ def test_faults_lose_games_and_are_told():
     assert score.mean_return == -1
     assert score.first_fault is not None
     assert "chose -1, which is no action" in score.first_fault
+    assert score.first_fault_record is not None
+    assert verify(benchmark.task_of(TASK).make(), parse(json.dumps(score.first_fault_record))) is None
 
 
 def test_any_onnx_file_can_be_submitted(tmp_path, capsys):
@@ -83,7 +114,7 @@ def test_any_onnx_file_can_be_submitted(tmp_path, capsys):
     assert main(["submit", str(path), "--task", "chess"]) == 2
     assert "no task 'chess'; protocol v1 has coyote-2p-bayes, " in capsys.readouterr().err
     assert main(["submit", "random", "--task", TASK, "--deals", "9999"]) == 2
-    assert "deals = 9999; allowed: 1 to 5,000" in capsys.readouterr().err
+    assert "deals = 9999; allowed: a whole number from 1 to 5,000" in capsys.readouterr().err
 
 
 def test_a_callable_can_be_submitted(monkeypatch, capsys):
@@ -92,6 +123,37 @@ def test_a_callable_can_be_submitted(monkeypatch, capsys):
     assert "| first_legal |" in capsys.readouterr().out
     assert main(["submit", "tests.test_benchmark", *command[2:]]) == 2
     assert "with --python it is MODULE:NAME" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("def f(: pass", "importing theirs raised SyntaxError: invalid syntax"),
+        ("raise KeyError('boom')", "importing theirs raised KeyError: 'boom'"),
+        ("import sys; sys.exit(0)", "importing theirs raised SystemExit: 0"),
+        ("import nowhere_at_all", "No module named 'nowhere_at_all'"),
+        ("", "theirs has no 'f'"),
+        ("f = 3", "theirs:f = 3; needed: a Policy or a callable"),
+        ("class f: pass", "theirs:f = <class 'theirs.f'>; needed: a Policy or a callable"),
+    ],
+)
+def test_a_module_that_cannot_be_used_is_told_before_play(source, message, tmp_path, monkeypatch, capsys):
+    (tmp_path / "theirs.py").write_text(source)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.delitem(sys.modules, "theirs", raising=False)
+    assert main(["submit", "theirs:f", "--python", "--task", TASK, "--deals", "5"]) == 2
+    told = capsys.readouterr()
+    assert message in told.err
+    assert not told.out
+    sys.modules.pop("theirs", None)
+
+
+def test_a_name_may_be_anything(capsys):
+    assert main(["submit", "random", "--task", TASK, "--deals", "2", "--name", "a|b\n\x1b[31m" + "c" * 500]) == 0
+    (row,) = capsys.readouterr().out.splitlines()[2:]
+    assert row.startswith(f"| v1 (trial) | {TASK} | a\\|b ?[31mc")
+    assert len(row) < 220
 
 
 # --- Exploitability ---

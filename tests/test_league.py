@@ -14,6 +14,7 @@ from coyote_env.arena.league import entrants_of, lineups_of, play_league
 from coyote_env.arena.play import play_games
 from coyote_env.arena.ratings import PRIOR, ahead, alpha_rank, lottery, orders_of, plackett_luce, rate
 from coyote_env.cli import main
+from coyote_env.core.record import parse
 from coyote_env.policies import GAMES, registry
 from tests import networks, toy_duel
 from tests.toy_duel import Chooser
@@ -192,3 +193,80 @@ def test_a_policy_that_fails_stops_the_league_and_keeps_what_is_finished(tmp_pat
     assert len([p for p in tmp_path.iterdir() if p.name != "settings.json"]) == 1
     found = play_league(game, bad, tmp_path, 20, 1, anchor="half3", on_error="forfeit")
     assert found.share[[e.name for e in bad].index("random")] == 0
+    table = found.markdown()
+    assert "random lost 40 games by no legal answer." in table
+    data = [json.loads(p.read_text()) for p in tmp_path.glob("*.json") if p.name != "settings.json"]
+    told = [first for line_up in data for first in line_up["first_faults"]]
+    assert {first["policy"] for first in told} == {"random"}
+    for first in told:
+        assert parse(json.dumps(first["record"])).names.count("fails") == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"per_policy": 0}, "per_policy = 0; allowed: a whole number from 1"),
+        ({"anchor": "random"}, "anchor = 'random'; allowed: one of the policies, and not random"),
+        ({"anchor": "x" * 999}, r"anchor = 'x{196}\.\.\.; allowed: one of the policies"),
+        ({"threads": 0}, "threads = 0"),
+    ],
+)
+def test_bad_arguments_are_named(change, message, tmp_path):
+    game = toy_duel.game(num_players=2, long=3)
+    with pytest.raises(ValueError, match=message):
+        play_league(game, entrants_of([], game, "half3"), tmp_path, 10, 1, **{"anchor": "half3"} | change)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_league_of_one_line_up_says_so(tmp_path):
+    game = toy_duel.game(num_players=2, long=3)
+    notes: list[str] = []
+    entrants = entrants_of([], game, "half3")
+    result = play_league(game, entrants, tmp_path, 10, 1, anchor="half3", note=notes.append)
+    assert notes == ["1 line-up of 10 games; 0 are there already"]
+    assert "10 games of 1 line-up, " in result.markdown()
+
+
+def _with(field, value):
+    return lambda data: json.dumps(data | {field: value})
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda data: "", "no JSON"),
+        (lambda data: json.dumps(data)[:-40], "no JSON"),
+        (lambda data: "[" * 100_000, "no JSON"),
+        (lambda data: "\udcff", "no JSON"),
+        (lambda data: "[1]", "a JSON list, no object"),
+        (lambda data: "{}", r"seating is no table of \(10, 2\) numbers from 0 to 1"),
+        (_with("seating", [[0, 0]] * 10), "seating does not seat everybody once in every game"),
+        (_with("seating", [[0, 7]] * 10), "seating is no table"),
+        (_with("returns", [[float("nan"), 1]] * 10), "returns is no table"),
+        (_with("returns", [[1, -1]] * 9), "returns is no table"),
+        (_with("places", [["first", "last"]] * 10), "places is no table"),
+        (_with("places", {"a": [1]}), "places is no table"),
+        (_with("faults", 3), "faults is no table"),
+    ],
+)
+def test_a_spoiled_file_is_named_and_can_be_deleted(spoil, message, tmp_path):
+    game = toy_duel.game(num_players=2, long=3)
+    entrants = entrants_of([], game, "half3")
+    first = play_league(game, entrants, tmp_path, 10, 1, anchor="half3")
+    (path,) = (p for p in tmp_path.iterdir() if p.name != "settings.json")
+    path.write_bytes(spoil(json.loads(path.read_text())).encode(errors="surrogateescape"))
+    with pytest.raises(ValueError, match=f"{path.name}: {message}.*; delete it, and what it held is played again"):
+        play_league(game, entrants, tmp_path, 10, 1, anchor="half3")
+    path.unlink()
+    assert play_league(game, entrants, tmp_path, 10, 1, anchor="half3").as_dict() == first.as_dict()
+
+
+def test_what_a_killed_league_leaves_is_no_hindrance(tmp_path):
+    """It may die between writing a file and giving it its name, the first one too."""
+    game = toy_duel.game(num_players=2, long=3)
+    (tmp_path / "settings.json.123.part").write_text("{")
+    (tmp_path / "abc.json.123.part").write_text("{")
+    play_league(game, entrants_of([], game, "half3"), tmp_path, 10, 1, anchor="half3")
+    (tmp_path / "settings.json").write_text("[]")
+    with pytest.raises(ValueError, match=r"settings.json: a JSON list, no object"):
+        play_league(game, entrants_of([], game, "half3"), tmp_path, 10, 1, anchor="half3")

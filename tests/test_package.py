@@ -11,6 +11,7 @@ import zipfile
 import pytest
 
 import coyote_env
+from coyote_env import benchmark
 from tests.make_docs import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -44,3 +45,7 @@ def test_the_wheel_holds_the_package_and_its_page_and_nothing_else(tmp_path):
     names = zipfile.ZipFile(wheel).namelist()
     assert {name.split("/")[0] for name in names} == {"coyote_env", f"coyote_env-{coyote_env.__version__}.dist-info"}
     assert {"coyote_env/py.typed", "coyote_env/coyote_v0.py", "coyote_env/coyote/README.md"} <= set(names)
+    for one in benchmark.PUBLISHED.values():  # where an installed package looks for them
+        assert {f"coyote_env/checkpoints/{one.folder}/{file}" for file in ("policy.onnx", "manifest.json")} <= set(
+            names
+        )

@@ -67,6 +67,20 @@ def test_unknown_names_list_what_exists(tmp_path, monkeypatch):
         make_game("tarot_v0")
 
 
+def test_a_policy_that_draws_says_what_it_draws_from(folder):
+    game = make_game("scout_v0", {"num_players": 2})
+    shown, mask = np.zeros((1, game.layout.size), np.float32), np.ones((1, game.num_actions), np.int8)
+    with pytest.raises(
+        TypeError, match=r"policy 'random' draws its actions: rng must be a numpy.random.Generator, not"
+    ):
+        load_policy("random", game).act(shown, mask, None)  # type: ignore[arg-type]
+    duel = load_policy(folder)
+    seen, legal = np.zeros((1, toy_duel.game().layout.size), np.float32), np.ones((1, 3), np.int8)
+    with pytest.raises(TypeError, match="draws its actions: rng must be"):
+        duel.act(seen, legal, None)  # type: ignore[arg-type]
+    load_policy(folder, greedy=True).act(seen, legal, None)  # type: ignore[arg-type]  # draws nothing
+
+
 def test_a_game_is_a_key_of_a_table_and_nothing_else():
     for name in ("os", "coyote_env.coyote_v0", "../coyote_v0", "", "coyote_v0\0"):
         with pytest.raises(ValueError, match="no game"):

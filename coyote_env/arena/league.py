@@ -20,16 +20,32 @@ import numpy as np
 import numpy.typing as npt
 
 import coyote_env
-from coyote_env.arena.match import MatchStopped, complete, game_seeds, places_of, seat_order, source_of, versions, whole
-from coyote_env.arena.play import Progress, play_games
+from coyote_env.arena.match import (
+    MOST_GAMES,
+    MatchStopped,
+    complete,
+    counted,
+    game_seeds,
+    in_table,
+    places_of,
+    seat_order,
+    source_of,
+    versions,
+    whole,
+)
+from coyote_env.arena.play import GameFault, Progress, play_games
 from coyote_env.arena.ratings import Ratings, ahead, alpha_rank, lottery, orders_of, rate
+from coyote_env.core.arguments import shortened, shown
 from coyote_env.policies import load_policy, scripted_names
 from coyote_env.policies.checkpoint import MANIFEST_FILE
 
 if TYPE_CHECKING:
     from coyote_env.core.game import Game
 
-FORMAT = "coyote_env league 1"
+FORMAT = "coyote_env league 2"
+
+
+_MEND = "delete it, and what it held is played again"
 
 
 class Entrant(NamedTuple):
@@ -48,6 +64,7 @@ class LeagueResult:
         ratings: 0 for `random`, 1000 for the anchor.
         games: played by each.
         share: of wins; `place`: mean place.
+        faults: games that each lost by no legal answer.
         ahead: how often i finished ahead of j.
         lottery: weight in the maximal lottery.
         alpha_rank: mass in alpha-rank; None without OpenSpiel.
@@ -65,6 +82,7 @@ class LeagueResult:
     games: npt.NDArray[np.int64]
     share: npt.NDArray[np.float64]
     place: npt.NDArray[np.float64]
+    faults: npt.NDArray[np.int64]
     ahead: npt.NDArray[np.float64]
     lottery: npt.NDArray[np.float64]
     alpha_rank: npt.NDArray[np.float64] | None
@@ -92,6 +110,7 @@ class LeagueResult:
                     "games": int(self.games[i]),
                     "share": float(self.share[i]),
                     "mean_place": float(self.place[i]),
+                    "faults": int(self.faults[i]),
                     "lottery": float(self.lottery[i]),
                     "alpha_rank": None if self.alpha_rank is None else float(self.alpha_rank[i]),
                     "ahead_of": {self.names[j]: float(self.ahead[i, j]) for j in range(len(self.names)) if j != i},
@@ -110,16 +129,23 @@ class LeagueResult:
         for i in self.order():
             rank = "-" if self.alpha_rank is None else f"{self.alpha_rank[i]:.2f}"
             lines.append(
-                f"| {self.names[i]} | {self.ratings.rating[i]:.0f} | {self.ratings.low[i]:.0f} to "
+                f"| {in_table(self.names[i])} | {self.ratings.rating[i]:.0f} | {self.ratings.low[i]:.0f} to "
                 f"{self.ratings.high[i]:.0f} | {self.share[i]:.1%} | {self.place[i]:.2f} | {self.lottery[i]:.2f} "
                 f"| {rank} | {self.games[i]:,} |"
             )
         arguments = ", ".join(f"{key}={value}" for key, value in self.kwargs.items())
         lines += [
             "",
-            f"{self.game} ({arguments}); {self.total_games:,} games of {self.lineups:,} line-ups, seed {self.seed}; "
-            f"Plackett-Luce over finishing orders, random = 0, {self.anchor} = 1000, bootstrap over deals.",
+            f"{self.game} ({arguments}); {self.total_games:,} games of {counted(self.lineups, 'line-up')}, "
+            f"seed {self.seed}; Plackett-Luce over finishing orders, random = 0, {self.anchor} = 1000, bootstrap "
+            "over deals.",
         ]
+        lost = [
+            f"{in_table(self.names[i])} lost {counted(int(self.faults[i]), 'game')} by no legal answer"
+            for i in self.order()
+            if self.faults[i]
+        ]
+        lines += ["", "; ".join(lost) + "."] if lost else []
         return "\n".join(lines)
 
     def heatmap(self, path: Path) -> None:
@@ -223,14 +249,19 @@ def play_league(
     line-ups that are finished stay in the folder.
     """
     seats = game.num_seats
-    games = -(-whole("games", games, 1) // seats) * seats
+    games = -(-whole("games", games, 1, MOST_GAMES) // seats) * seats
     seed = whole("seed", seed, 0)
+    threads = whole("threads", threads, 1)
+    per_policy = None if per_policy is None else whole("per_policy", per_policy, 1)
     by_name = {entrant.name: i for i, entrant in enumerate(entrants)}
+    if anchor == "random" or not {anchor, "random"} <= by_name.keys():
+        raise ValueError(f"anchor = {shown(anchor)}; allowed: one of the policies, and not random, which is rated 0")
     _check_folder(folder, game, seed, games)
     lineups = lineups_of(entrants, seats, per_policy)
-    todo = [c for c in lineups if _read(folder, _key(entrants, c)) is None]
+    shape = (games, seats)
+    todo = [c for c in lineups if _read(folder, _key(entrants, c), shape) is None]
     if note is not None:
-        note(f"{len(lineups):,} line-ups of {games:,} games; {len(lineups) - len(todo):,} are there already")
+        note(f"{counted(len(lineups), 'line-up')} of {games:,} games; {len(lineups) - len(todo):,} are there already")
     for number, lineup in enumerate(todo):
         key = _key(entrants, lineup)
         own_seed = int.from_bytes(hashlib.sha256(f"{seed} {key}".encode()).digest()[:7], "big")
@@ -248,7 +279,7 @@ def play_league(
         returns = played.returns.round(9)
         outlived = (played.lasted[:, :, None] > played.lasted[:, None, :]).sum(axis=2)
         finish = places_of(returns * 1e6 + outlived)
-        _write(folder, key, [entrants[i] for i in lineup], own_seed, seating, returns, finish, len(played.faults))
+        _write(folder, key, [entrants[i] for i in lineup], own_seed, seating, returns, finish, played.faults)
     return _rated(game, entrants, folder, lineups, games, seed, by_name[anchor], by_name["random"])
 
 
@@ -268,32 +299,72 @@ def _check_folder(folder: Path, game: Game, seed: int, games: int) -> None:
     }  # fmt: skip
     path = folder / "settings.json"
     if not path.exists():
-        if folder.exists() and any(folder.iterdir()):
+        if folder.exists() and any(path.suffix != ".part" for path in folder.iterdir()):  # a league that died early
             raise ValueError(f"{folder}: holds other things than a league (there is no settings.json)")
         folder.mkdir(parents=True, exist_ok=True)
         _replace(path, json.dumps(mine, indent=1))
         return
-    found = json.loads(path.read_text(encoding="utf-8"))
+    found = _json(path)
     plain = json.loads(json.dumps(mine))
     for field, value in plain.items():
         if found.get(field) != value:
             raise ValueError(
-                f"{path}: {field} = {found.get(field)!r}; this league has {value!r}; choose another folder"
+                f"{path}: {field} = {shown(found.get(field))}; this league has {shown(value)}; choose another folder"
             )
 
 
+def _json(path: Path) -> dict[str, Any]:
+    """The object in a file of a league's folder. ValueError that names the file and says what to do."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:  # UnicodeDecodeError is a ValueError
+        raise ValueError(f"{path}: no JSON ({shortened(str(error))}); {_MEND}") from None
+    if not isinstance(data, dict):
+        raise ValueError(f"{path}: a JSON {type(data).__name__}, no object; {_MEND}")
+    return data
+
+
 def _replace(path: Path, text: str) -> None:
-    part = path.with_name(path.name + ".part")
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")  # two leagues may be at work in one folder
     part.write_text(text + "\n", encoding="utf-8")
     part.replace(path)
 
 
-def _read(folder: Path, key: str) -> dict[str, Any] | None:
+class _Games(NamedTuple):
+    """What a line-up's file says, by seat (games, seats), and faults by member (seats,)."""
+
+    seating: npt.NDArray[np.intp]
+    returns: npt.NDArray[np.float64]
+    places: npt.NDArray[np.float64]
+    faults: npt.NDArray[np.int64]
+
+
+def _read(folder: Path, key: str, shape: tuple[int, int]) -> _Games | None:
+    """A line-up's games, None if they have not been played. ValueError, naming the file, for what cannot be theirs."""
     path = folder / f"{key}.json"
     if not path.exists():
         return None
-    data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return data
+    data = _json(path)
+
+    def table(field: str, shape: tuple[int, ...], low: float, high: float) -> npt.NDArray[np.float64]:
+        try:
+            values = np.array(data.get(field), np.float64)
+        except (ValueError, TypeError, OverflowError):
+            values = np.empty(0)
+        if values.shape != shape or not ((values >= low) & (values <= high)).all():  # NaN is not
+            raise ValueError(f"{path}: {field} is no table of {shape} numbers from {low:g} to {high:g}; {_MEND}")
+        return values
+
+    seats = shape[1]
+    seating = table("seating", shape, 0, seats - 1)
+    if (np.sort(seating, axis=1) != np.arange(seats)).any():
+        raise ValueError(f"{path}: seating does not seat everybody once in every game; {_MEND}")
+    return _Games(
+        seating.astype(np.intp),
+        table("returns", shape, -1e6, 1e6),
+        table("places", shape, 1, seats),
+        table("faults", (seats,), 0, shape[0]).astype(np.int64),
+    )
 
 
 def _write(
@@ -304,10 +375,16 @@ def _write(
     seating: npt.NDArray[np.intp],
     returns: npt.NDArray[np.float64],
     finish: npt.NDArray[np.float64],
-    faults: int,
+    faults: Sequence[GameFault],
 ) -> None:
     value = {
-        "members": [member.name for member in members], "seed": seed, "faults": faults, "seating": seating.tolist(),
+        "members": [member.name for member in members], "seed": seed,
+        "faults": np.bincount([fault.entry for fault in faults], minlength=len(members)).tolist(),
+        "first_faults": [
+            {"policy": members[fault.entry].name, "what": fault.what, "record": fault.record.as_dict()}
+            for fault in faults[:3]
+        ],
+        "seating": seating.tolist(),
         "returns": returns.tolist(), "places": finish.tolist(),
     }  # fmt: skip
     _replace(folder / f"{key}.json", json.dumps(value))
@@ -324,14 +401,16 @@ def _rated(
     zero: int,
 ) -> LeagueResult:
     seated, places, won, groups = [], [], [], []
+    faults = np.zeros(len(entrants), np.int64)
     deals = games // game.num_seats
     for number, lineup in enumerate(lineups):
-        data = _read(folder, _key(entrants, lineup))
+        data = _read(folder, _key(entrants, lineup), (games, game.num_seats))
         assert data is not None
         members = np.array(lineup, np.intp)
-        seated.append(members[np.array(data["seating"], np.intp)])
-        places.append(np.array(data["places"], np.float64))
-        returns = np.array(data["returns"], np.float64)
+        seated.append(members[data.seating])
+        places.append(data.places)
+        np.add.at(faults, members, data.faults)
+        returns = data.returns
         top = returns == returns.max(axis=1, keepdims=True)
         won.append(top / top.sum(axis=1, keepdims=True))
         groups.append(number * deals + np.arange(games) // game.num_seats)
@@ -356,6 +435,7 @@ def _rated(
         games=count,
         share=np.bincount(seating.ravel(), wins.ravel(), len(entrants)) / np.maximum(count, 1),
         place=np.bincount(seating.ravel(), finish.ravel(), len(entrants)) / np.maximum(count, 1),
+        faults=faults,
         ahead=beside,
         lottery=lottery(beside),
         alpha_rank=rank,

@@ -5,9 +5,30 @@ What makes the figures trustworthy:
 - The games are fixed before the first card is dealt: game g has its own seed and its own seating, both from
   (match seed, g) alone, and every one of them is played to its end and counted. (Stopping at the n-th *finished*
   game would count short games first.)
-- Deals are duplicated: each run of N games at N seats has one seed, so the same cards come up and policies draw the
-  same numbers as long as play agrees, and every policy sits in every seat once. Luck of a seat comes to all.
+- Each run of N games at N seats puts every policy in every seat once, with changing neighbours (`seat_order`).
+- Deals can be duplicated: all games of a run have one seed, so the same cards come up and policies draw the same
+  numbers as long as play agrees. Luck of a seat then comes to all.
 - Games of one deal are not independent, so intervals are made from the spread between deals.
+
+Whether duplicates tell more than as many games of separate deals depends on the game. They take off what the cards do
+for a seat, and add what the cards do for a policy wherever it sits: some deals give skill much to decide, and others
+little. Measured as the `gain` of the win share of the first and the last policy over 8,000 games each, "turned" with
+one order turned through the seats (its neighbours stay), "squares" as they are seated here, where 1 is what as many
+independent games tell (+- 0.03). What is better is the default for the game (`policies.registry`).
+
+    line-up                                  separate,    separate,    duplicates,  duplicates,
+                                             turned       squares      turned       squares
+    coyote 4 seats: net bayes plus-one x2    0.91  0.90   1.07  1.05   0.71  0.70   0.91  1.00
+    coyote 4 seats: net bayes x3             1.05  0.95   1.00  1.00   0.77  0.74   0.77  1.08
+    coyote 4 seats: bayes plus-one x3        0.97  0.98   1.00  1.00   0.53  0.60   0.53  0.84
+    coyote animals: bayes plus-one x3        0.97  0.94   1.02  1.01   0.43  0.47   0.43  0.90
+    coyote 2 seats: bayes plus-one           1.00  1.00   1.00  1.00   0.75  0.75   0.75  0.75
+    coyote mini: plus-one random             0.99  0.99   0.99  0.99   1.01  1.01   1.01  1.01
+    scout 4 seats: net planner greedy x2     0.99  1.04   1.01  1.03   1.19  1.00   1.16  1.01
+    scout 4 seats: net planner x3            0.97  0.94   0.98  0.96   1.17  1.17   1.17  1.16
+    scout 4 seats: planner greedy x3         0.99  0.96   1.00  1.02   0.99  1.04   0.99  1.05
+    scout 3 seats: planner greedy random     1.01  1.00   1.01  1.00   1.06  1.00   1.06  1.00
+    scout 2 seats: planner greedy            1.00  1.00   1.00  1.00   1.12  1.12   1.12  1.12
 """
 
 from __future__ import annotations
@@ -26,13 +47,17 @@ import numpy.typing as npt
 import coyote_env
 from coyote_env.arena.play import GameFault, Played, Progress, play_games
 from coyote_env.arena.stats import Mean, grouped_mean, grouped_share, wilson
+from coyote_env.core.arguments import shortened, shown
 from coyote_env.core.players import name_of
-from coyote_env.policies import CheckpointPolicy, Player, PolicyError, resolve
+from coyote_env.policies import GAMES, CheckpointPolicy, Player, PolicyError, resolve
 
 if TYPE_CHECKING:
     from coyote_env.arena.aivat import Critic
     from coyote_env.core.game import Game
     from coyote_env.core.record import RecordTaker
+
+
+MOST_GAMES = 10_000_000  # of one match: a gigabyte or two of results; more are several matches with other seeds
 
 
 @dataclass(frozen=True)
@@ -94,6 +119,7 @@ class MatchResult:
     layout_hash: str
     seed: int
     duplicates: bool
+    on_error: str
     num_games: int
     num_tables: int | None
     policies: tuple[PolicyResult, ...]  # in the order given to `play_match`
@@ -113,6 +139,7 @@ class MatchResult:
             "layout_hash": self.layout_hash,
             "seed": self.seed,
             "duplicates": self.duplicates,
+            "on_error": self.on_error,
             "games": self.num_games,
             "tables": self.num_tables,
             "fair_share": 1 / len(self.policies),
@@ -167,7 +194,7 @@ class MatchResult:
         rows = []
         for p in self.policies:
             row = [
-                p.name,
+                shortened(p.name, 100),
                 f"{p.share:.1%}",
                 f"{p.low:.1%} to {p.high:.1%}",
                 f"{p.mean_return:+.3f} +- {p.return_high - p.mean_return:.3f}",
@@ -191,7 +218,7 @@ class MatchResult:
         return "\n".join(
             [
                 f"{self.game} ({arguments})",
-                f"{self.num_games:,} games of {deals:,} deals, seed {self.seed}; {fair}",
+                f"{counted(self.num_games, 'game')} of {counted(deals, 'deal')}, seed {self.seed}; {fair}",
                 "",
                 *(line.rstrip() for line in lines),
                 *lost,
@@ -210,7 +237,7 @@ def play_match(
     num_games: int,
     seed: int,
     *,
-    duplicates: bool = True,
+    duplicates: bool | None = None,
     critic: Critic | None = None,
     num_tables: int | None = None,
     threads: int = 1,
@@ -224,9 +251,10 @@ def play_match(
     `load_policy`. The same one in several places is one policy: it plays there independently, and is asked once a step
     for all of them. The winner of a game is the seat with the highest return; equal ones share the win.
 
-    With `duplicates` each deal is played N times, once for each way to turn the policies round the table (the last deal
-    less often if N does not divide `num_games`); without, every game has a deal of its own. `critic`: control variates
-    as well, see `arena.aivat`.
+    With `duplicates` each deal is played N times, every policy in every seat once (the last deal less often if N does
+    not divide `num_games`); without, every game has a deal of its own. None: as is better for this game.
+
+    `critic`: control variates as well, see `arena.aivat`.
 
     Reproducible: game g depends on `seed`, g and the policies only, whatever `num_tables` (at once: default 512) and
     `threads` (see `play_games`).
@@ -244,11 +272,13 @@ def play_match(
     seats = game.num_seats
     if len(policies) != seats:
         raise ValueError(f"policies: {len(policies)} given; {game.name} has {seats} seats here, and needs one for each")
-    num_games = whole("num_games", num_games, 1)
+    num_games = whole("num_games", num_games, 1, MOST_GAMES)
     seed = whole("seed", seed, 0)
     tables = None if num_tables is None else whole("num_tables", num_tables, 1)
     threads = whole("threads", threads, 1)
     players = resolve(policies, game, "policies")
+    if duplicates is None:
+        duplicates = game.name not in GAMES or GAMES[game.name].duplicates
     replays = seats if duplicates else 1
     seating = seat_order(seats, num_games, seed)
     corrections = None
@@ -276,11 +306,12 @@ def play_match(
             layout_hash=game.layout.hash,
             seed=seed,
             duplicates=bool(duplicates),
+            on_error=on_error,
             num_games=count,
             num_tables=tables,
             policies=count_results(
                 [name_of(player) for player in players], found, seating[here], replays,
-                None if corrections is None else corrections.values[here], played.faults,
+                None if corrections is None else corrections.parts[:, here], played.faults,
             ),
             sources=tuple(source_of(player) for player in players),
             decisions=int(played.length[here].sum()),
@@ -314,22 +345,41 @@ def game_seeds(seed: int, num_games: int, replays: int = 1) -> npt.NDArray[np.in
 def seat_order(seats: int, num_games: int, seed: int) -> npt.NDArray[np.intp]:
     """Which policy sits where, int[num_games, seats]. Row g depends on (seed, g) only.
 
-    Each run of `seats` games takes an order of the policies at random and turns it through all seats: everybody sits
-    everywhere once, and who sits beside whom is drawn anew each time. (All orders in turn would be as
-    balanced only after (seats - 1)! runs, and badly before.)
+    Each run of `seats` games is a Latin square that Williams found (Austral. J. Sci. Res. A 2, 1949): everybody sits in
+    every seat once, and, with an even number of seats, right after each other policy equally often; with an odd number
+    two runs do that together. Which policy is which is drawn anew for each square. Merely turning one order through the
+    seats would keep the neighbours: then a run's games are alike (for 4 policies of COYOTE, 10 to 20% of what they tell
+    was lost by it), since it matters who answers to whom.
     """
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
     runs = -(-num_games // seats)
-    orders = rng.permuted(np.tile(np.arange(seats), (runs, 1)), axis=1)
-    turned = (np.arange(seats)[:, None] + np.arange(seats)) % seats
-    return orders[:, turned].reshape(-1, seats)[:num_games]
+    # 0, 1, N - 1, 2, N - 2, ...: neighbours differ by another step each time.
+    zigzag = np.array([-(k // 2) % seats if k % 2 == 0 else (k + 1) // 2 for k in range(seats)], np.intp)
+    squares = ((zigzag + np.arange(seats)[:, None]) % seats)[None]
+    if seats % 2:
+        squares = np.concatenate([squares, squares[:, :, ::-1]])
+    drawn = -(-runs // len(squares))
+    orders = rng.permuted(np.tile(np.arange(seats), (drawn, 1)), axis=1)
+    return orders[:, squares].reshape(-1, seats)[:num_games]
 
 
-def whole(name: str, value: object, low: int) -> int:
-    """`value` as a whole number from `low` on. Raises ValueError that calls it `name`."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < low:
-        raise ValueError(f"{name} = {value!r}; allowed: a whole number from {low}")
+def whole(name: str, value: Any, low: int, high: int | None = None) -> int:
+    """`value` as a whole number from `low` on, at most `high`. Raises ValueError that calls it `name`."""
+    good = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not good or value < low or (high is not None and value > high):
+        to = "" if high is None else f" to {high:,}"
+        raise ValueError(f"{name} = {shown(value)}; allowed: a whole number from {low}{to}")
     return int(value)
+
+
+def counted(number: int, thing: str) -> str:
+    """ "1 game", "2,000 games"."""
+    return f"{number:,} {thing}" + ("" if number == 1 else "s")
+
+
+def in_table(name: str) -> str:
+    """A name, which may be anything, in a cell of a Markdown table."""
+    return shortened(name, 100).replace("|", "\\|") or "?"
 
 
 def versions() -> dict[str, str]:
@@ -380,7 +430,7 @@ def count_results(
 ) -> tuple[PolicyResult, ...]:
     """Results of each policy from the returns of each seat, float64[games, seats]; `replays` games a deal.
 
-    `corrections`: what control variates add to each seat's return, float64[games, seats].
+    `corrections`: the parts of control variates for each seat's return, float64[parts, games, seats].
     """
     num_games, seats = returns.shape
     wins, places = wins_of(returns), places_of(returns)
@@ -400,7 +450,9 @@ def count_results(
         paid, placed = grouped_mean(returns[here], deals), grouped_mean(places[here], deals)
         adjusted = None
         if corrections is not None:
-            adjusted = grouped_mean(returns[here] + corrections[here], deals)
+            from coyote_env.arena.aivat import weighed
+
+            adjusted = grouped_mean(returns[here] + weighed(corrections[:, here], returns[here], deals), deals)
             # Against the plain returns of as many separate deals.
             alone = float(returns[here].var(ddof=1)) / num_games if num_games > 1 else 0.0
             adjusted = adjusted._replace(gain=alone / adjusted.error**2 if adjusted.error > 0 else 1.0)

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from coyote_env.core.arguments import shortened, shown
 from coyote_env.core.batch import Batch
 from coyote_env.core.players import Fault, Players
-from coyote_env.core.record import MAX_NAME, GameRecord, RecordTaker, shortened, trace
+from coyote_env.core.record import MAX_NAME, GameRecord, RecordTaker, trace
 from coyote_env.core.rng import answer_keys, table_seeds
 from coyote_env.policies import PolicyError
 
@@ -80,7 +81,7 @@ def play_games(
     seat loses that game. Both are told in ``faults``, with the game so far; what was finished is kept.
     """
     if on_error not in ON_ERROR:
-        raise ValueError(f"on_error = {on_error!r}; allowed: {', '.join(map(repr, ON_ERROR))}")
+        raise ValueError(f"on_error = {shown(on_error)}; allowed: {', '.join(map(repr, ON_ERROR))}")
     shape = (len(seeds), game.num_seats)
     played = Played(
         np.zeros(shape), np.zeros(len(seeds), np.bool_), np.zeros(len(seeds), np.int64), np.zeros(shape, np.int64), []

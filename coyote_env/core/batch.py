@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .arguments import shown
 from .game import RANDOM, Game
 from .record import BatchRecorder, GameRecord, RecordWriter, Sink, check_names
 from .rng import check_seed, table_seeds
@@ -18,7 +19,7 @@ ILLEGAL_ACTION = ("raise", "forfeit")
 def check_illegal_action(value: object) -> bool:
     """Whether ``illegal_action`` says forfeit. Raises ValueError on anything but "raise" and "forfeit"."""
     if not isinstance(value, str) or value not in ILLEGAL_ACTION:
-        raise ValueError(f"illegal_action must be one of {', '.join(map(repr, ILLEGAL_ACTION))}, not {value!r}")
+        raise ValueError(f"illegal_action must be one of {', '.join(map(repr, ILLEGAL_ACTION))}, not {shown(value)}")
     return value == "forfeit"
 
 

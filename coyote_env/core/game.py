@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .arguments import shown
 from .layout import Layout
 from .tally import Tally
 
@@ -176,7 +177,7 @@ class Game:
     def check_seat(self, value: object, name: str) -> int:
         """``value`` as a seat number. Raises ValueError that calls it ``name``."""
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value not in range(self.num_seats):
-            raise ValueError(f"{name} must be a seat from 0 to {self.num_seats - 1}, not {value!r}")
+            raise ValueError(f"{name} must be a seat from 0 to {self.num_seats - 1}, not {shown(value)}")
         return int(value)
 
     def illegal(self, action: int, seat: int, mask: NDArray[np.int8], where: str = "") -> IllegalAction:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .arguments import shortened, shown
 from .rng import RowGenerator
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def answer_of(player: Any, where: str) -> Answer:
     """The function by which a player answers: its ``act``, or itself. ValueError that begins with ``where``."""
     function = getattr(player, "act", player)
     if not callable(function) or isinstance(player, type):
-        raise ValueError(f"{where} = {player!r}; needed: a Policy or a callable")
+        raise ValueError(f"{where} = {shown(player)}; needed: a Policy or a callable")
     answer: Answer = function
     return answer
 
@@ -70,7 +71,7 @@ class Players:
         answers = [answer_of(player, f"{where}[{entry}]") for entry, player in enumerate(players)]
         first = [int(np.argmax(self.group == k)) for k in range(len(distinct))]
         self._answers = [answers[entry] for entry in first]
-        self._labels = [self.names[entry] for entry in first]
+        self._labels = [shortened(self.names[entry], 200) for entry in first]
         self._views = [game.seen_as_by(players[entry]) for entry in first]
         self._bits = np.random.Philox(0)
 
@@ -120,12 +121,13 @@ class Players:
         # Copies: a player may keep or overwrite what it gets.
         observation, mask = batch.seen(self._views[k], tables), batch.action_mask[tables]
         try:
-            answer = self._answers[k](observation, mask, RowGenerator(keys, self._bits))
+            # What it answers is the player's too: an array-like whose conversion fails has failed there.
+            actions = np.asarray(self._answers[k](observation, mask, RowGenerator(keys, self._bits)))
         except PolicyError:
             raise
-        except Exception as error:
-            raise PolicyError(f"policy {label!r} raised {type(error).__name__}: {error}") from error
-        actions = np.asarray(answer)
+        except (Exception, SystemExit) as error:  # exit() in a player ends its game, and not everybody's
+            what = shortened(str(error), 500)
+            raise PolicyError(f"policy {label!r} raised {type(error).__name__}: {what}") from error
         mask = batch.action_mask[tables]
         if actions.shape != (len(mask),) or actions.dtype.kind not in "iu":
             raise PolicyError(

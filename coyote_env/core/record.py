@@ -25,6 +25,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from .arguments import shortened
 from .game import STOP, STOPPED, Game
 
 FORMAT, VERSION = "coyote_env.record", 1
@@ -107,13 +108,6 @@ def _event(event: Event) -> dict[str, Any]:
 
 # ---------------------------------------------------------------------------------------------------------------
 # Reading. What is read may be anything.
-
-
-def shortened(value: object, most: int = 60) -> str:
-    """``value`` for an error message: one line of printable characters, never long."""
-    text = value if isinstance(value, str) else repr(value)
-    text = "".join(c if c.isprintable() else "?" for c in " ".join(text.split()[:most]))
-    return text if len(text) <= most else text[: most - 3] + "..."
 
 
 def _quoted(value: object) -> str:

@@ -21,6 +21,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
+from .arguments import shown
 from .batch import Batch
 from .game import Game
 from .players import Players
@@ -53,7 +54,7 @@ class SeatTables:
                 f"opponents: {len(opponents)} given; allowed: a list of 1, which plays all other seats{several}"
             )
         if isinstance(seat, str) and seat != "random":
-            raise ValueError(f"seat must be 'random' or a seat from 0 to {n - 1}, not {seat!r}")
+            raise ValueError(f"seat must be 'random' or a seat from 0 to {n - 1}, not {shown(seat)}")
         self.seat = None if isinstance(seat, str) else game.check_seat(seat, "seat")
         self.game = game
         self.batch = Batch(game, num_tables, illegal_action, deals=False)
@@ -128,7 +129,7 @@ class SeatTables:
 
 def _check_mode(render_mode: str | None, modes: list[str]) -> None:
     if render_mode is not None and render_mode not in modes:
-        raise ValueError(f"render_mode must be one of {', '.join(map(repr, (None, *modes)))}, not {render_mode!r}")
+        raise ValueError(f"render_mode must be one of {', '.join(map(repr, (None, *modes)))}, not {shown(render_mode)}")
 
 
 def _seat_option(game: Game, options: Mapping[str, Any] | None) -> int | None:
@@ -136,10 +137,12 @@ def _seat_option(game: Game, options: Mapping[str, Any] | None) -> int | None:
     if options is None:
         return None
     if not isinstance(options, Mapping):
-        raise TypeError(f"options must be a dict or None, not {options!r}")
+        raise TypeError(f"options must be a dict or None, not {shown(options)}")
     for name in options:
         if name != "seat":
-            raise ValueError(f"options[{name!r}]: this environment has 'seat' only; chosen deals are for the AEC one")
+            raise ValueError(
+                f"options[{shown(name)}]: this environment has 'seat' only; chosen deals are for the AEC one"
+            )
     return None if options.get("seat") is None else game.check_seat(options["seat"], "options['seat']")
 
 

@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+from ..core.arguments import shortened
 from ..core.game import Game
 from ..core.record import (
     FINISHED,
@@ -36,7 +37,6 @@ from ..core.record import (
     completed,
     load_json,
     replay,
-    shortened,
 )
 from .env import game as make_game
 from .rules import DECKS

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from coyote_env.policies import manifest as manifests
 from coyote_env.policies import onnx_file
-from coyote_env.policies.policy import PolicyError
+from coyote_env.policies.policy import PolicyError, drawn
 
 if TYPE_CHECKING:
     from coyote_env.core.game import Game
@@ -133,7 +133,7 @@ class CheckpointPolicy:
         logits = self._masked_logits(observation, action_mask)
         if self.greedy:
             return np.asarray(logits.argmax(axis=1), np.int64)
-        return sample(softmax(logits), rng.random(len(logits)))
+        return sample(softmax(logits), drawn(rng, len(logits), self.name))
 
     def probabilities(
         self, observation: npt.NDArray[np.float32], action_mask: npt.NDArray[np.int8]

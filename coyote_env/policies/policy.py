@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
+from coyote_env.core.arguments import shown
 from coyote_env.core.players import PolicyError
 
 __all__ = ["Policy", "PolicyError"]
+
+
+def drawn(rng: Any, rows: int, name: str) -> npt.NDArray[np.float64]:
+    """One number of [0, 1) a row, float64[rows]. Raises TypeError that names the policy for what is no generator."""
+    if not hasattr(rng, "random"):
+        raise TypeError(f"policy {name!r} draws its actions: rng must be a numpy.random.Generator, not {shown(rng)}")
+    return np.asarray(rng.random(rows))
 
 
 @runtime_checkable

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from coyote_env.core.arguments import shown
 from coyote_env.core.players import Answer, answer_of, name_of
 from coyote_env.policies.checkpoint import MANIFEST_FILE, POLICY_FILE, CheckpointPolicy
 from coyote_env.policies.policy import Policy
@@ -29,10 +30,11 @@ class _Modules(NamedTuple):
     face: str  # has game(**kwargs)
     bots: str  # has SCRIPTED: name -> callable that takes the Game and gives a Policy
     anchor: str  # the scripted player that ratings put at 1000
+    duplicates: bool = True  # whether duplicate deals tell more than separate ones; measured, see `arena.match`
 
 
 GAMES: dict[str, _Modules] = {
-    "coyote_v0": _Modules("coyote_env.coyote_v0", "coyote_env.coyote.bots", "bayes"),
+    "coyote_v0": _Modules("coyote_env.coyote_v0", "coyote_env.coyote.bots", "bayes", duplicates=False),
     "scout_v0": _Modules("coyote_env.scout_v0", "coyote_env.scout.bots", "planner"),
 }
 DEFAULT_GAME = "coyote_v0"
@@ -80,8 +82,8 @@ def load_policy(
     near = difflib.get_close_matches(name or "", names, 1)
     hint = f" (did you mean {near[0]!r}?)" if near else ""
     raise ValueError(
-        f"no policy {os.fspath(name_or_path)!r}{hint}: scripted players of {table} are {', '.join(names) or 'none'}; "
-        f"and there is no folder of that name (with {POLICY_FILE} and {MANIFEST_FILE})"
+        f"no policy {shown(os.fspath(name_or_path))}{hint}: scripted players of {table} are "
+        f"{', '.join(names) or 'none'}; and there is no folder of that name (with {POLICY_FILE} and {MANIFEST_FILE})"
     )
 
 
@@ -128,5 +130,5 @@ def _is_folder(path: str | os.PathLike[str]) -> bool:
 
 def _modules(game: str) -> _Modules:
     if game not in GAMES:
-        raise ValueError(f"no game {game!r}; there are: {', '.join(sorted(GAMES))}")
+        raise ValueError(f"no game {shown(game)}; there are: {', '.join(sorted(GAMES))}")
     return GAMES[game]

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.game import Game
+from .policy import drawn
 
 
 def checked(game: Game, name: str, observation: Any, action_mask: Any) -> tuple[NDArray[np.float32], NDArray[np.int8]]:
@@ -59,7 +60,7 @@ class Random:
         """One legal action a row, int64 (B,)."""
         _, mask = checked(self.game, self.name, observation, action_mask)
         legal = np.cumsum(mask, axis=1, dtype=np.int64)
-        pick = (rng.random(len(legal)) * legal[:, -1]).astype(np.int64)
+        pick = (drawn(rng, len(legal), self.name) * legal[:, -1]).astype(np.int64)
         actions: NDArray[np.int64] = np.argmax(legal > pick[:, None], axis=1)
         return actions
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from coyote_env.core.arguments import shown
 from coyote_env.core.seat import SeatEnv, SeatVectorEnv
 from coyote_env.policies.registry import Player, make_game, resolve
 
@@ -44,5 +45,5 @@ def vector_env(
 def _opponents(opponents: Sequence[Player], game: Game) -> list[Any]:
     if isinstance(opponents, str) or not isinstance(opponents, Sequence):
         allowed = "a list of names, checkpoint folders, Policies or callables"
-        raise ValueError(f"opponents = {opponents!r}; allowed: {allowed}")
+        raise ValueError(f"opponents = {shown(opponents)}; allowed: {allowed}")
     return resolve(opponents, game, "opponents")
