@@ -382,11 +382,27 @@ def published() -> str:
     return table(head, rows)
 
 
+def baselines() -> str:
+    """Learners of other libraries, scripted players and ours at the benchmark, by baselines/results.json."""
+    data = json.loads((ROOT / "baselines" / "results.json").read_text(encoding="utf-8"))
+    rows = []
+    for row in data["rows"]:
+        scores = {score["task"]: score for score in row["scores"]}
+        returns = ["{mean_return:+.3f}<br>({low:+.3f} to {high:+.3f})".format(**scores[name]) for name in data["tasks"]]
+        steps = f"{row['steps']:,}" if row["steps"] else ""
+        minutes = f"{row['minutes']:.1f}" if row["minutes"] else ""
+        if row["processor_minutes"]:
+            minutes += f" ({row['processor_minutes']:.1f})"
+        rows.append((row["who"], row["library"], steps, minutes, *returns, f"`{row['command']}`"))
+    tasks = (f"return at `{name}`" for name in data["tasks"])
+    return table(("who, learning from", "library", "decisions", "minutes", *tasks, "command"), rows)
+
+
 # ---------------------------------------------------------------------------------------------------------------
 # Documents
 
 PARTS: dict[Path, Mapping[str, Callable[[], str]]] = {
-    README: {"published": published},
+    README: {"published": published, "baselines": baselines},
     COYOTE_PAGE: {
         "facts": coyote_facts, "sizes": sizes, "arguments": arguments, "decks": decks, "caps": caps,
         "observation": observation, "more_observation": more_observation, "actions": actions,

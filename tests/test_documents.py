@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.make_docs import README, ROOT, run_blocks
+from tests.make_docs import PARTS, README, ROOT, run_blocks, with_parts
 
 
 def test_the_readmes_examples_run_and_print_what_it_shows():
@@ -14,6 +14,11 @@ def test_the_readmes_examples_run_and_print_what_it_shows():
     now, count = run_blocks(text)
     assert count == text.count("```python") >= 3
     assert now == text, "the README's examples print something else now: run `make docs` and read the diff"
+
+
+def test_the_readmes_tables_say_what_the_data_says():
+    text = README.read_text(encoding="utf-8")
+    assert with_parts(text, PARTS[README]) == text, "the README has drifted: run `make docs` and read the diff"
 
 
 def test_a_changed_output_is_noticed():
