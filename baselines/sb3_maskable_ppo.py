@@ -3,7 +3,7 @@
     python -m baselines.sb3_maskable_ppo --task coyote-4p-bayes --steps 500000 --out sb3.onnx
 
 Through the Gymnasium face, natively for many tables. (`examples/maskable_ppo.py` is the same on one table after the
-other, as Stable-Baselines3 makes its own vector environments; here that takes three times as long.)
+other, as Stable-Baselines3 makes its own vector environments; here that takes about three times as long.)
 """
 
 from __future__ import annotations
