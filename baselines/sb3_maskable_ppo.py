@@ -91,12 +91,11 @@ def main() -> None:
     """Train, write."""
     arguments = common.arguments(__doc__)
     name, table = common.seat_of(arguments.task)
-    rollout = min(common.ROLLOUT, arguments.steps)
     model = MaskablePPO(
         "MlpPolicy",
         Tables(name, table, arguments.seed),
         learning_rate=lambda left: common.learning_rate(1 - left),
-        n_steps=max(1, rollout // TABLES),
+        n_steps=max(1, common.seat_rollout(arguments.task, arguments.steps) // TABLES),
         batch_size=common.MINIBATCH,
         n_epochs=common.EPOCHS,
         gamma=common.GAMMA,

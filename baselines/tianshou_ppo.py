@@ -143,13 +143,12 @@ def main() -> None:
             group["lr"] = common.learning_rate(share)
         progress.show(done)
 
-    rollout = min(common.ROLLOUT, arguments.steps)
     algorithm.run_training(
         OnPolicyTrainerParams(
             training_collector=Collector(algorithm, tables, VectorReplayBuffer(2 * common.ROLLOUT, TABLES)),
             max_epochs=1,
             epoch_num_steps=arguments.steps,
-            collection_step_num_env_steps=rollout,
+            collection_step_num_env_steps=common.seat_rollout(arguments.task, arguments.steps),
             update_step_num_repetitions=common.EPOCHS,
             batch_size=common.MINIBATCH,
             training_fn=set_rates,

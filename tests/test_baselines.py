@@ -121,6 +121,7 @@ def test_settings_are_those_of_the_quick_start():
     assert (ppo.gamma, ppo.gae_lambda, ppo.clip) == (common.GAMMA, common.GAE_LAMBDA, common.CLIP)
     assert (ppo.value_weight, ppo.max_grad_norm) == (common.VALUE_WEIGHT, common.MAX_GRAD_NORM)
     assert config.run.tables * ppo.rollout_steps == common.ROLLOUT
+    assert common.seat_rollout("coyote-4p-bayes", 500_000) == common.ROLLOUT // config.game.kwargs["num_players"]
     assert (ppo.minibatch, ppo.epochs) == (common.MINIBATCH, common.EPOCHS)
     assert (*config.network.shared, *config.network.policy) == common.HIDDEN
     assert (common.learning_rate(0), common.learning_rate(1)) == pytest.approx(
