@@ -220,7 +220,7 @@ def test_a_magnets_pull_is_the_divergence_from_it(workers):
 def divergence_from_the_start(**settings: Any) -> float:
     """Mean KL of the policy after training in Nim from the policy before it."""
     model = learner(Nim(64), n_epochs=4, **settings)
-    start = Magnet(policy_layers(model.policy), "periodic", 0.0, 10**9)
+    start = Magnet(policy_layers(model.policy), "periodic", 10**9)
     model.learn(12_000)
     buffer = model.rollout_buffer
     rows = slice(0, buffer.size())
@@ -239,6 +239,9 @@ def test_a_magnet_holds_the_policy_back_as_long_as_it_stays():
     # One that moves lets the policy go on.
     assert divergence_from_the_start(magnet="periodic", magnet_weight=0.5, magnet_period=1) > 0.5 * free
     assert divergence_from_the_start(magnet="ema", magnet_weight=0.5, magnet_decay=0.2) > 0.5 * free
+    # The share that stays may be a schedule over the remaining progress, 1 to 0.
+    resting = linear(0.2, 1.0, 0.05)
+    assert divergence_from_the_start(magnet="ema", magnet_weight=5.0, magnet_decay=resting) < 0.3 * free
 
 
 class Takes:
@@ -300,12 +303,12 @@ def test_a_magnet_follows_by_average_or_in_jumps():
     weight = layers[0].weight
     assert isinstance(weight, torch.Tensor)
     torch.nn.init.zeros_(weight)
-    average, jumping = Magnet(layers, "ema", 0.75, 3), Magnet(layers, "periodic", 0.75, 3)
+    average, jumping = Magnet(layers, "ema", 3), Magnet(layers, "periodic", 3)
     seen: dict[str, list[float]] = {"ema": [], "periodic": []}
     torch.nn.init.ones_(weight)
     for _ in range(4):
         for magnet in (average, jumping):
-            magnet.follow()
+            magnet.follow(0.75)
             seen[magnet.kind].append(float(next(magnet.network.parameters())))
     assert seen == {"ema": [0.25, 0.4375, 0.578125, 0.68359375], "periodic": [0.0, 0.0, 1.0, 1.0]}
 

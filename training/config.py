@@ -110,7 +110,12 @@ class PPOConfig:
         choices=("none", "ema", "periodic"),
     )
     magnet_weight: float = _setting(0.05, "Weight of KL(policy || magnet) in the loss.", above=0, high=1000)
-    magnet_decay: float = _setting(0.95, "Share of an `ema` magnet that stays at each rollout's update.", low=0, high=1)
+    magnet_decay: float = _setting(
+        0.98, "Share of an `ema` magnet that stays at each rollout's update, at the start.", low=0, high=1
+    )
+    magnet_decay_end: float = _setting(
+        1.0, "The same at the end; linear in between. A magnet that comes to rest stops cycling.", low=0, high=1
+    )
     magnet_period: int = _setting(50, "A `periodic` magnet is copied anew after so many rollouts.", low=1, high=10**9)
 
 

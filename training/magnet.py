@@ -23,14 +23,13 @@ class Magnet:
     Args:
         layers: of the policy, from observation to logits; the copy starts equal to them.
         kind: "ema" or "periodic".
-        decay: share of the magnet that stays with each update of kind "ema".
         period: of kind "periodic": it becomes the policy after every so many updates.
     """
 
-    def __init__(self, layers: list[nn.Module], kind: str, decay: float, period: int) -> None:
+    def __init__(self, layers: list[nn.Module], kind: str, period: int) -> None:
         self._layers = nn.Sequential(*layers)
         self.network = copy.deepcopy(self._layers).requires_grad_(False)
-        self.kind, self.decay, self.period = kind, decay, period
+        self.kind, self.period = kind, period
         self.age = 0  # updates since it last became the policy
 
     def log_probabilities(self, observations: Tensor, masks: Tensor, workers: Workers) -> Tensor:
@@ -44,12 +43,12 @@ class Magnet:
         workers.map_rows(work, len(observations))
         return result
 
-    def follow(self) -> None:
-        """The policy has been updated on one rollout."""
+    def follow(self, decay: float) -> None:
+        """The policy has been updated on one rollout. `decay`: share of the magnet that stays, if its kind is "ema"."""
         self.age += 1
         if self.kind == "periodic" and self.age < self.period:
             return
-        weight = 1.0 - self.decay if self.kind == "ema" else 1.0
+        weight = 1.0 - decay if self.kind == "ema" else 1.0
         with torch.no_grad():
             for mine, theirs in zip(self.network.parameters(), self._layers.parameters(), strict=True):
                 mine.lerp_(theirs, weight)

@@ -47,7 +47,8 @@ class SelfPlayPPO(MaskablePPO):
             continue chains that are cut there, and without this it would never have seen the like.
         opponents, opponent_share, learner_alone: the pool of opponents, the share of tables that seat some, and whether
             these take all seats but one (see ``Seating``).
-        magnet: "none", "ema" or "periodic", see ``Magnet``; with its weight in the loss, decay and period.
+        magnet: "none", "ema" or "periodic", see ``Magnet``; with its weight in the loss, decay (or a function of the
+            remaining progress) and period.
         teacher: a player that is asked what it would do where the learner decided; the loss has the cross-entropy of
             its answers with weight `teacher_weight`, a function of the remaining progress. It is not asked at weight 0.
         workers: number of worker threads.
@@ -69,7 +70,7 @@ class SelfPlayPPO(MaskablePPO):
         shaping: bool = False,
         magnet: str = "none",
         magnet_weight: float = 0.05,
-        magnet_decay: float = 0.95,
+        magnet_decay: float | Callable[[float], float] = 0.95,
         magnet_period: int = 50,
         teacher: Policy | None = None,
         teacher_weight: Callable[[float], float] = lambda _: 1.0,
@@ -120,7 +121,8 @@ class SelfPlayPPO(MaskablePPO):
         )
         self.magnet = None
         if magnet != "none":
-            self.magnet = Magnet(policy_layers(self.policy), magnet, magnet_decay, magnet_period)
+            self.magnet = Magnet(policy_layers(self.policy), magnet, magnet_period)
+        self.magnet_decay = magnet_decay if callable(magnet_decay) else (lambda _: float(magnet_decay))
         self.magnet_weight = magnet_weight
         self._references: Tensor | None = None  # the magnet's log probabilities of the rollout's decisions
         self.teacher, self.teacher_schedule = teacher, teacher_weight
@@ -292,7 +294,7 @@ class SelfPlayPPO(MaskablePPO):
             if not going:
                 break
         if self.magnet is not None:
-            self.magnet.follow()
+            self.magnet.follow(self.magnet_decay(self._current_progress_remaining))
         # Only now: what the rollout was decided by, and the update, are of one piece.
         self.inputs.count_in(buffer.input_rows[made])
         if self.views is not self.inputs:
