@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 import torch
 
+from coyote_env import coyote_v0
 from tests.test_training_ppo import SMALL, collect, learner
 from tests.toy_games import Knockout
+from training.config import parse_config
 from training.inputs import LEAST_DEVIATION, Inputs
+from training.selfplay import make_learner
 
 
 @pytest.mark.parametrize("sees_mask", [True, False])
@@ -67,3 +70,16 @@ def test_a_rollout_and_its_update_see_the_same_and_the_next_one_by_what_was_seen
         min=LEAST_DEVIATION
     )
     torch.testing.assert_close(buffer.input_rows[rows].double(), expected, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("network", [{}, {"sees_mask": False}, {"standardise": False}, {"open_critic": True}])
+def test_settings_reach_the_learner(network):
+    game = coyote_v0.game(edition="mini", num_players=2)
+    ppo = {"magnet": "ema", "magnet_decay": 0.9, "magnet_decay_end": 0.96}
+    run = {"tables": 4, "threads": 1}
+    model = make_learner(parse_config({"run": run, "network": network, "ppo": ppo, "opponents": {"share": 0.0}}), game)
+    assert model.inputs.sees_mask == network.get("sees_mask", True)
+    assert model.inputs.standardise == network.get("standardise", True)
+    assert (model.views is not model.inputs) == model.open_critic == network.get("open_critic", False)
+    assert (model.policy.share_features_extractor, model.open_critic) in ((True, False), (False, True))
+    assert [model.magnet_decay(remaining) for remaining in (1.0, 0.5, 0.0)] == pytest.approx([0.9, 0.93, 0.96])
