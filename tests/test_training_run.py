@@ -103,6 +103,7 @@ def test_a_run_explains_itself(config, tmp_path, capsys):
         "checkpoints",
         "command.txt",
         "config.toml",
+        "cross_play.json",
         "evaluation.json",
         "evaluation.txt",
         "learning_curve.png",
