@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import subprocess
 import sys
 import warnings
@@ -18,6 +20,7 @@ from stable_baselines3.common.env_checker import check_env as sb3_check_env
 from stable_baselines3.common.env_util import make_vec_env
 
 from coyote_env import coyote_v0
+from coyote_env.core.batch import Batch
 from coyote_env.core.game import IllegalAction
 from coyote_env.core.players import PolicyError
 from coyote_env.core.seat import SeatEnv, SeatVectorEnv
@@ -285,6 +288,60 @@ def test_an_opponent_that_fails_is_named():
     env = gymnasium.make(ID, num_players=2, opponents=[lambda o, m, r: 1 // 0], seat=0)
     with pytest.raises(PolicyError, match="raised ZeroDivisionError"):
         [env.reset(seed=seed) for seed in range(20)]
+
+
+def test_after_an_opponent_has_failed_nobody_moves_for_it():
+    failing = [True]
+
+    def shaky(observation, mask, rng):
+        if failing[0]:
+            raise KeyError("lost")
+        return mask.argmax(axis=1)
+
+    def play(env):  # until it fails: at once, if it begins, or after our move
+        for seed in range(50):
+            env.reset(seed=seed)
+            env.step(env.action_masks().argmax(axis=-1))
+
+    game = coyote_v0.game(num_players=3)
+    for env in (SeatEnv(game, [shaky], 0), SeatVectorEnv(game, 4, [shaky], 0)):
+        for _ in range(2):
+            failing[0] = True
+            with pytest.raises(PolicyError, match="lost"):
+                play(env)
+            assert not env.action_masks().any()
+            with pytest.raises(RuntimeError, match=r"call reset\(\)"):
+                env.step(np.zeros(4, np.int64) if isinstance(env, SeatVectorEnv) else 0)
+            failing[0] = False
+            env.reset(seed=1)
+            env.step(env.action_masks().argmax(axis=-1))
+
+
+@pytest.mark.parametrize("way", [copy.deepcopy, lambda thing: pickle.loads(pickle.dumps(thing))])
+def test_a_copy_plays_on_as_the_original(way):
+    game = coyote_v0.game(num_players=3)
+    env = SeatEnv(game, [load_policy("bayes", game)], 0)
+    env.reset(seed=1)
+    other = way(env) if way is copy.deepcopy else None  # players are found by name, and are not pickled
+    batch = Batch(game, 3)
+    batch.reset(seed=1)
+    twin = way(batch)
+    for _ in range(30):
+        assert (batch.action_mask == twin.action_mask).all()
+        actions = batch.action_mask.argmax(axis=1)
+        batch.step(actions)
+        twin.step(actions)
+        assert (batch.observation == twin.observation).all()
+        with pytest.raises(ValueError, match="read-only"):
+            twin.action_mask[:] = 1
+    for _ in range(4):
+        if other is None or not env.action_masks().any():
+            break
+        assert (env.action_masks() == other.action_masks()).all()
+        action = int(env.action_masks().argmax())
+        one, two = env.step(action), other.step(action)
+        assert (one[0] == two[0]).all()
+        assert one[1:4] == two[1:4]
 
 
 @pytest.mark.parametrize(

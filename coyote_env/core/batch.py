@@ -55,14 +55,24 @@ class Batch:
         self.seat = np.zeros(self.num_tables, np.int64)
         self.observation = np.zeros((self.num_tables, game.layout.size), np.float32)
         self._mask = np.zeros((self.num_tables, game.num_actions), np.int8)
-        # What is legal is judged by this array, so what callers get of it cannot be written to.
-        self.action_mask = self._mask.view()
-        self.action_mask.flags.writeable = False
+        self._show_mask()
         self.rewards = np.zeros((self.num_tables, game.num_seats), np.float64)
         self.done = np.zeros(self.num_tables, np.bool_)
         self._tapes = np.empty((self.num_tables, 0), np.int8)  # nobody fixes chance here, and records come on demand
         self._recorder: BatchRecorder | None = None
         self._ready = False
+
+    def _show_mask(self) -> None:
+        # What is legal is judged by this array, so what callers get of it cannot be written to.
+        self.action_mask = self._mask.view()
+        self.action_mask.flags.writeable = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "action_mask"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._show_mask()  # copied by itself it would be no view any more, and never change again
 
     @property
     def out(self) -> NDArray[np.bool_]:

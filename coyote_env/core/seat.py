@@ -63,6 +63,7 @@ class SeatTables:
         self.own = np.zeros(num_tables, np.int64)
         self.paid = np.zeros(num_tables, np.float64)
         self.ended = np.ones(num_tables, np.bool_)
+        self.whole = True  # not, once an opponent has failed and left its move unmade, until all is dealt anew
         self._moves = np.zeros(num_tables, np.int64)  # in the running game, of all seats
         self._keys = np.zeros(num_tables, np.uint64)  # of what opponents draw in it
         self._all = np.arange(num_tables)
@@ -92,12 +93,14 @@ class SeatTables:
 
     def _play_others(self, tables: NDArray[np.intp]) -> None:
         batch, n = self.batch, self.game.num_seats
+        self.whole = False
         while True:
             own, states = self.own[tables], batch.states
             over = (states["over"][tables] != 0) | (states["out"][tables, own] != 0)
             self.ended[tables[over]] = True
             tables = tables[~over & (batch.seat[tables] != own)]
             if not tables.size:
+                self.whole = True
                 return
             own = self.own[tables]
             keys = answer_keys(self._keys[tables], self._moves[tables])
@@ -113,8 +116,13 @@ class SeatTables:
         return seen
 
     def masks(self) -> NDArray[np.int8]:
-        """The own seats' legal actions, int8 (T, A), fresh; zero where the episode is over."""
-        return np.where(self.ended[:, None], np.int8(0), self.batch.action_mask)
+        """The own seats' legal actions, int8 (T, A), fresh; zero where the episode is over, or cannot go on."""
+        return np.where(self.ended[:, None] | (not self.whole), np.int8(0), self.batch.action_mask)
+
+    def check_whole(self) -> None:
+        """Raises RuntimeError if an opponent has failed: it is its move, and not the own seat's."""
+        if not self.whole:
+            raise RuntimeError("an opponent failed, and its move was not made; call reset() before step()")
 
     def told(self) -> NDArray[np.float64]:
         """``paid``, float64 (T,); and it begins anew."""
@@ -199,6 +207,7 @@ class SeatEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         if self._tables.ended[0]:
             what = "the episode is over" if self._started else "no game has been dealt"
             raise RuntimeError(f"{what}; call reset() before step()")
+        self._tables.check_whole()
         if isinstance(action, (bool, np.bool_)) or (isinstance(action, np.ndarray) and action.ndim):
             raise TypeError(f"action must be an integer id, not {action!r}")
         self._tables.act(np.asarray([action]))
@@ -295,6 +304,7 @@ class SeatVectorEnv(gymnasium.vector.VectorEnv[NDArray[np.float32], NDArray[np.i
         if not self._started:
             raise RuntimeError("no game has been dealt; call reset() before step()")
         tables = self._tables
+        tables.check_whole()
         tables.act(actions)
         rewards, ended = tables.told(), tables.ended.copy()
         last: dict[str, Any] = {}
