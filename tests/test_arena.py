@@ -489,6 +489,22 @@ def test_finished_deals_of_a_stopped_match_are_kept():
     assert kept.num_games % 2 == 0
     assert kept.num_games <= caught.value.faults[0].game < kept.num_games + 2
     assert (kept.returns == whole.returns[: kept.num_games]).all()
+    assert not kept.faults  # the game that was stopped is none of these
+    assert [policy.faults for policy in kept.policies] == [0, 0]
+
+
+def test_when_one_thread_fails_the_others_stop():
+    written = []
+
+    class Full:
+        def write(self, record):
+            written.append(record)
+            raise OSError("no space")
+
+    game = coyote_v0.game(edition="mini", num_players=2)
+    with pytest.raises(OSError, match="no space"):
+        play_match(game, ["random", "random"], 200_000, 1, threads=2, records=Full())
+    assert len(written) < 20_000
 
 
 def test_a_policy_for_another_table_is_refused_before_play(tmp_path):

@@ -144,7 +144,7 @@ def test_a_folder_of_another_league_is_refused_by_field(tmp_path):
     other = tmp_path / "other"
     other.mkdir()
     (other / "thing").touch()
-    with pytest.raises(ValueError, match="holds other things than a league"):
+    with pytest.raises(ValueError, match=r"there is no settings\.json, so that it is no league"):
         play_league(game, entrants, other, 10, 1, anchor="half3")
 
 

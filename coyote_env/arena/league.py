@@ -300,11 +300,14 @@ def _check_folder(folder: Path, game: Game, seed: int, games: int) -> None:
     path = folder / "settings.json"
     if not path.exists():
         if folder.exists() and any(path.suffix != ".part" for path in folder.iterdir()):  # a league that died early
-            raise ValueError(f"{folder}: holds other things than a league (there is no settings.json)")
+            raise ValueError(
+                f"{folder}: there is no settings.json, so that it is no league, or none any more; if it was one, "
+                "copy that file from what the same command makes of another folder"
+            )
         folder.mkdir(parents=True, exist_ok=True)
         _replace(path, json.dumps(mine, indent=1))
         return
-    found = _json(path)
+    found = _json(path, "copy it from what the same command makes of another folder")
     plain = json.loads(json.dumps(mine))
     for field, value in plain.items():
         if found.get(field) != value:
@@ -313,14 +316,14 @@ def _check_folder(folder: Path, game: Game, seed: int, games: int) -> None:
             )
 
 
-def _json(path: Path) -> dict[str, Any]:
+def _json(path: Path, mend: str = _MEND) -> dict[str, Any]:
     """The object in a file of a league's folder. ValueError that names the file and says what to do."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:  # UnicodeDecodeError is a ValueError
-        raise ValueError(f"{path}: no JSON ({shortened(str(error))}); {_MEND}") from None
+        raise ValueError(f"{path}: no JSON ({shortened(str(error))}); {mend}") from None
     if not isinstance(data, dict):
-        raise ValueError(f"{path}: a JSON {type(data).__name__}, no object; {_MEND}")
+        raise ValueError(f"{path}: a JSON {type(data).__name__}, no object; {mend}")
     return data
 
 

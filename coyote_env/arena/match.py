@@ -300,6 +300,7 @@ def play_match(
         """What the first `count` games say."""
         here = slice(0, count)
         found = played.returns[here]
+        faults = [fault for fault in played.faults if fault.game < count]  # none, if play stops at the first
         return MatchResult(
             game=game.name,
             kwargs=dict(game.kwargs),
@@ -311,14 +312,14 @@ def play_match(
             num_tables=tables,
             policies=count_results(
                 [name_of(player) for player in players], found, seating[here], replays,
-                None if corrections is None else corrections.parts[:, here], played.faults,
+                None if corrections is None else corrections.parts[:, here], faults,
             ),
             sources=tuple(source_of(player) for player in players),
             decisions=int(played.length[here].sum()),
             seconds=seconds,
             returns=np.take_along_axis(found, np.argsort(seating[here], axis=1), axis=1),
             seating=seating[here],
-            faults=tuple(played.faults),
+            faults=tuple(faults),
         )  # fmt: skip
 
     if on_error == "stop" and played.faults:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -95,12 +95,13 @@ def play_games(
         jobs.run(tables)
     else:
         with ThreadPoolExecutor(threads) as pool:
-            for future in [pool.submit(jobs.run, tables) for _ in range(threads)]:
-                try:
-                    future.result()
-                except BaseException:
-                    jobs.stopped = True
-                    raise
+            running = [pool.submit(jobs.run, tables) for _ in range(threads)]
+            try:
+                wait(running, return_when=FIRST_EXCEPTION)
+            finally:  # the others are not to play on when one has failed, or on Ctrl-C
+                jobs.stopped = True
+            for future in running:
+                future.result()
     played.faults.sort(key=lambda fault: fault.game)
     return played
 
