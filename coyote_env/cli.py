@@ -159,6 +159,9 @@ def _match(arguments: argparse.Namespace) -> int:
     game = make_game(arguments.game, {"num_players": len(arguments.policies), **dict(arguments.set)})
     policies = _load(arguments, game)
     _check_new(arguments.json)
+    if arguments.json is not None and arguments.records is not None:
+        if arguments.json.resolve() == arguments.records.resolve():
+            raise ValueError(f"--json and --records are both {str(arguments.json)!r}; each needs a file of its own")
     critic = None
     if arguments.control_variates:
         from coyote_env.arena.aivat import fit_critic
@@ -303,7 +306,12 @@ def _submit(arguments: argparse.Namespace) -> None:
     _check_new(arguments.json)
     tasks = [benchmark.task_of(name) for name in arguments.tasks or benchmark.TASKS]
     # All is refused before anything is played.
-    policies = [_submitted(arguments, task.make()) for task in tasks]
+    policies = []
+    for task in tasks:
+        try:
+            policies.append(_submitted(arguments, task.make()))
+        except ValueError as error:
+            raise ValueError(f"task {task.name}: {error}; --task names those to play") from None
     for task in tasks:
         benchmark.check_deals(task, arguments.deals)
         benchmark.opponents_of(task, task.make())

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 #: What seldom moves must not be taken for a giant when it does: the mask's flags for high numbers are almost always 1,
-#: and dozens of them are 0 at once against a player who bids wildly. Of what networks imitate of `bayes` 0.3 in place of
-#: 0.01 costs 0.4 percentage points, 0.5 would cost 1.2.
+#: and dozens of them are 0 at once against a player who bids wildly. Of what networks imitate of `bayes` 0.3 in place
+#: of 0.01 costs 0.4 percentage points; 0.5 would cost 1.2.
 LEAST_DEVIATION = 0.3
 
 
