@@ -47,7 +47,7 @@ class Published(NamedTuple):
 # By the name that line-ups have for them. Another network is another protocol: the digest is part of its hash.
 PUBLISHED: dict[str, Published] = {
     "published-coyote-4p": Published(
-        "coyote_v0/gigamic-2011-4p", "bdb69aaaaf5c02d9ff46a48be5db14742c4a9d760dc4805bfda08cbffe09c75e"
+        "coyote_v0/gigamic-2011-4p", "826532ea086e1377d6f1e451182e9c75dff198c46806dd3c6c831b80db90e610"
     ),
     "published-scout-4p": Published(
         "scout_v0/rulebook-4p", "ddda774006d8f0219ba78f357d85cfa1b71c69b4eb0725e4e5db97823444c4f6"
