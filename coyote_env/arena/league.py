@@ -348,6 +348,8 @@ def _read(folder: Path, key: str, shape: tuple[int, int]) -> _Games | None:
     if not path.exists():
         return None
     data = _json(path)
+    if data.get("key") != key:
+        raise ValueError(f"{path}: key = {shown(data.get('key'))}, so that it is another line-up's; {_MEND}")
 
     def table(field: str, shape: tuple[int, ...], low: float, high: float) -> npt.NDArray[np.float64]:
         try:
@@ -381,7 +383,7 @@ def _write(
     faults: Sequence[GameFault],
 ) -> None:
     value = {
-        "members": [member.name for member in members], "seed": seed,
+        "key": key, "members": [member.name for member in members], "seed": seed,
         "faults": np.bincount([fault.entry for fault in faults], minlength=len(members)).tolist(),
         "first_faults": [
             {"policy": members[fault.entry].name, "what": fault.what, "record": fault.record.as_dict()}
