@@ -77,10 +77,7 @@ class Inputs:
         square = rows.var(axis=0, dtype=np.float64) * scale**2
         share = len(rows) / (self.count + len(rows))
         gap = mean - self.mean
-        if self.count[0] == 0:
-            self.mean[:], self.deviation[:] = mean, np.sqrt(square)
-        else:
-            spread = (1 - share) * self.deviation**2 + share * square + share * (1 - share) * gap**2
-            self.mean += share * gap
-            self.deviation[:] = np.sqrt(spread)
+        spread = (1 - share) * self.deviation**2 + share * square + share * (1 - share) * gap**2
+        self.mean += share * gap
+        self.deviation[:] = np.sqrt(spread)
         self.count += len(rows)

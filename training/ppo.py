@@ -96,17 +96,9 @@ class SelfPlayPPO(MaskablePPO):
         game = env.batch.game
         num_seats = int(game.num_seats)
         # What the policy is given of an observation, and what the critic is.
-        self.inputs, self.views = (
-            Inputs(
-                game.layout.size,
-                int(game.num_actions),
-                sees_mask=network.sees_mask,
-                standardise=network.standardise,
-            )
-            for _ in range(2)
-        )
-        if not self.open_critic:
-            self.views = self.inputs
+        kinds = {"sees_mask": network.sees_mask, "standardise": network.standardise}
+        self.inputs = Inputs(game.layout.size, int(game.num_actions), **kinds)
+        self.views = Inputs(game.layout.size, int(game.num_actions), **kinds) if self.open_critic else self.inputs
         self.seating = Seating(game, opponents, opponent_share, env.num_envs, learner_alone)
         super().__init__(
             "MlpPolicy",
