@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from coyote_env.benchmark import TASKS, Task, task_of
+from coyote_env.benchmark import TASKS, Task, opponents_of, task_of
 from coyote_env.core.game import Game
 from coyote_env.policies import make_game
 
@@ -58,7 +58,7 @@ def game_of(name: str) -> Game:
 def seat_of(name: str) -> tuple[str, dict[str, Any]]:
     """The Gymnasium environment of a task: its id and arguments. Its opponents are the task's."""
     task = task_of(name)
-    return _GYMNASIUM_IDS[task.game], {**rules_of(task), "opponents": list(task.opponents)}
+    return _GYMNASIUM_IDS[task.game], {**rules_of(task), "opponents": opponents_of(task, game_of(name))}
 
 
 def seat_rollout(name: str, steps: int) -> int:
