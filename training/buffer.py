@@ -93,7 +93,8 @@ class SelfPlayBuffer(MaskableRolloutBuffer):
             tables: int64[n], those where the learner moves.
             view: float32[T, L], what an open critic sees there.
 
-        Returns the rows. Raises ValueError if one of those seats has no legal action.
+        Returns the rows, for what is decided there: `action_rows`, `log_prob_rows` (of the policy at that time),
+        `value_rows`. Raises ValueError if one of those seats has no legal action.
         """
         rows = slice(self.size_rows, self.size_rows + len(tables))
         seen = self.observation_rows.numpy()[rows]
@@ -124,12 +125,6 @@ class SelfPlayBuffer(MaskableRolloutBuffer):
         self.waiting_seats[:, seat] = False
         self.waiting_seats[tables, seat] = True
         self.num_waiting = rows.stop
-
-    def close_rows(self, rows: slice, actions: Tensor, log_probs: Tensor, values: Tensor) -> None:
-        """Store what was decided in `rows`: int64[n], float32[n] (of the policy at that time), float32[n]."""
-        self.action_rows[rows] = actions
-        self.log_prob_rows[rows] = log_probs
-        self.value_rows[rows] = values
 
     def record_step(
         self,
@@ -220,4 +215,4 @@ class SelfPlayBuffer(MaskableRolloutBuffer):
 
     def add(self, *args: Any, **kwargs: Any) -> None:
         """Refused: a lane's step is not one decision here."""
-        raise TypeError("SelfPlayBuffer has no add(); use open_rows, close_rows and record_step")
+        raise TypeError("SelfPlayBuffer has no add(); use open_rows and record_step")

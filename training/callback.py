@@ -9,7 +9,8 @@ import torch
 from numpy.typing import NDArray
 from stable_baselines3.common.callbacks import BaseCallback
 
-from .network import forward_logits, masked_log_probabilities, sample
+from .loss import draw
+from .network import forward_logits
 from .state import step_folder
 
 if TYPE_CHECKING:
@@ -31,10 +32,9 @@ class LivePolicy:
         """One legal action a row, sampled."""
         with torch.inference_mode():
             logits = forward_logits(self._model.policy, self._model.inputs(observation, action_mask))
-            log_probabilities = masked_log_probabilities(logits, torch.from_numpy(action_mask != 0))
-            uniform = torch.from_numpy(rng.random(len(observation), np.float32))
-            actions: NDArray[np.int64] = sample(log_probabilities, uniform).numpy()
-            return actions
+        actions, log_probabilities = np.empty(len(logits), np.int64), np.empty(len(logits), np.float32)
+        draw(logits.numpy(), action_mask != 0, rng.random(len(logits), np.float32), actions, log_probabilities)
+        return actions
 
 
 class RunCallback(BaseCallback):

@@ -82,19 +82,6 @@ def masked_log_probabilities(logits: Tensor, mask: Tensor) -> Tensor:
     return torch.log_softmax(logits.masked_fill(~mask, MASKED), dim=1)
 
 
-def sample(log_probabilities: Tensor, uniform: Tensor) -> Tensor:
-    """One action per row, int64[B], by inverting the distribution function at `uniform`, float32[B] in [0, 1).
-
-    A legal action always: the action is the first whose cumulated probability exceeds a point below the total, and
-    an illegal one (probability exactly 0) does not raise the sum.
-    """
-    cumulated = log_probabilities.exp().cumsum(dim=1)
-    total = cumulated[:, -1]
-    # Rounding must not carry the point up to the total, which no action exceeds.
-    point = torch.minimum(uniform * total, torch.nextafter(total, torch.zeros_like(total)))
-    return (cumulated <= point.unsqueeze(1)).sum(dim=1)
-
-
 def policy_layers(policy: Any) -> list[nn.Module]:
     """The modules from inputs to logits in order, flattened, for export."""
     return [*policy.pi_features_extractor.layers, *policy.mlp_extractor.policy_net, policy.action_net]

@@ -27,8 +27,9 @@ from .buffer import SelfPlayBuffer
 from .config import NetworkConfig
 from .errors import TrainingError
 from .inputs import Inputs
+from .loss import TERMS, draw, loss_and_gradient
 from .magnet import Magnet
-from .network import forward, forward_values, masked_log_probabilities, policy_kwargs, policy_layers, sample
+from .network import forward, forward_values, policy_kwargs, policy_layers
 from .opponents import OpponentPool
 from .seating import LEARNER, Seating
 from .vec_env import SelfPlayVecEnv, TableBatch
@@ -189,22 +190,24 @@ class SelfPlayPPO(MaskablePPO):
         """Sample actions int64[n] for the observations in `rows` of the buffer, and store all about them."""
         buffer = self.rollout_buffer
         count = rows.stop - rows.start
-        uniform = torch.from_numpy(self.action_rng.random(count, np.float32))
-        chosen = np.empty(count, np.int64)
+        uniform = self.action_rng.random(count, np.float32)
 
         def work(part: slice) -> None:
             where = slice(rows.start + part.start, rows.start + part.stop)
             with torch.inference_mode():
                 logits, values = forward(self.policy, buffer.input_rows[where], buffer.view_rows[where])
-                log_probabilities = masked_log_probabilities(logits, buffer.mask_rows[where])
-                action = sample(log_probabilities, uniform[part])
-                taken = log_probabilities.gather(1, action.unsqueeze(1)).squeeze(1)
-                buffer.close_rows(where, action, taken, values)
-                chosen[part] = action.numpy()
+                buffer.value_rows[where] = values
+            draw(
+                logits.numpy(),
+                buffer.mask_rows.numpy()[where],
+                uniform[part],
+                buffer.action_rows.numpy()[where],
+                buffer.log_prob_rows.numpy()[where],
+            )
 
         if count:
             self.workers.map_rows(work, count)
-        return chosen
+        return buffer.action_rows.numpy()[rows]
 
     def _last_values(self, seating: NDArray[np.int16]) -> NDArray[np.float32]:
         """Values float32[T, N] of what every seat of the learner sees now; 0 for other seats and for those out."""
@@ -260,7 +263,7 @@ class SelfPlayPPO(MaskablePPO):
         self._lessons = None
         if self.teacher is not None and self._teacher_weight > 0:
             self._lessons = self._ask(self.teacher, observations, masks)
-        totals: list[Tensor] = []
+        totals: list[NDArray[np.float64]] = []
         going = True
         for _ in range(self.n_epochs):
             for rows in buffer.minibatches(self.batch_size):
@@ -291,7 +294,7 @@ class SelfPlayPPO(MaskablePPO):
         self.inputs.count_in(buffer.input_rows[made])
         if self.views is not self.inputs:
             self.views.count_in(buffer.view_rows[made])
-        policy_loss, value_loss, entropy, kl, clipped, magnet_kl, surprise = torch.stack(totals).mean(dim=0).tolist()
+        policy_loss, value_loss, entropy, kl, clipped, magnet_kl, surprise = np.mean(totals, axis=0).tolist()
         self.logger.record("train/policy_gradient_loss", policy_loss)
         self.logger.record("train/value_loss", value_loss)
         self.logger.record("train/entropy", entropy)
@@ -321,8 +324,10 @@ class SelfPlayPPO(MaskablePPO):
         self.workers.map_rows(work, len(observations))
         return answers
 
-    def _gradients(self, rows: Tensor, parameters: Sequence[Tensor], clip_range: float) -> tuple[list[Tensor], Tensor]:
-        """Gradients of the loss on one minibatch, and its terms (means of ``ppo_terms``)."""
+    def _gradients(
+        self, rows: Tensor, parameters: Sequence[Tensor], clip_range: float
+    ) -> tuple[list[Tensor], NDArray[np.float64]]:
+        """Gradients of the loss on one minibatch, and the means of its terms, float64[7] (see ``TERMS``)."""
         buffer = self.rollout_buffer
         count = len(rows)
         advantages = buffer.advantage_rows[rows]
@@ -330,81 +335,53 @@ class SelfPlayPPO(MaskablePPO):
             advantages = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
 
         waiting = buffer.waiting_minibatch(count)
+        references = np.zeros((0, buffer.mask_rows.shape[1]), np.float32)
+        if self._references is not None:
+            references = self._references.numpy()
+        lessons = np.zeros(0, np.int64)
+        if self._lessons is not None:
+            lessons = self._lessons.numpy()
 
-        def work(part: slice) -> tuple[tuple[Tensor, ...], Tensor]:
+        def work(part: slice) -> tuple[tuple[Tensor, ...], NDArray[np.float64]]:
             mine = rows[part]
-            terms = ppo_terms(
-                self.policy,
-                buffer.input_rows[mine],
-                buffer.view_rows[mine],
-                buffer.mask_rows[mine],
-                buffer.action_rows[mine],
-                buffer.log_prob_rows[mine],
-                advantages[part],
-                buffer.return_rows[mine],
-                clip_range,
-                None if self._references is None else self._references[mine],
-                None if self._lessons is None else self._lessons[mine],
-            )
+            inputs = buffer.input_rows[mine]
+            views = buffer.view_rows[mine] if self.open_critic else inputs
+            logits, values = forward(self.policy, inputs, views)
+            sums = np.empty(len(TERMS), np.float64)
+            slopes = [torch.empty_like(logits), torch.empty_like(values)]
             # Sums over the part divided by the size of the whole: parts add up to the mean over the minibatch.
-            policy_loss, value_loss, entropy = (terms[k].sum() / count for k in range(3))
-            loss = policy_loss - self.ent_coef * entropy + self.vf_coef * value_loss
-            if self._references is not None:
-                loss = loss + self.magnet_weight * terms[5].sum() / count
-            if self._lessons is not None:
-                loss = loss + self._teacher_weight * terms[6].sum() / count
+            loss_and_gradient(
+                logits.detach().numpy(),
+                values.detach().numpy(),
+                mine.numpy(),
+                buffer.mask_rows.numpy(),
+                buffer.action_rows.numpy(),
+                buffer.log_prob_rows.numpy(),
+                advantages[part].numpy(),
+                buffer.return_rows.numpy(),
+                references,
+                lessons,
+                clip_range,
+                self.ent_coef,
+                self.vf_coef,
+                self.magnet_weight,
+                self._teacher_weight,
+                1.0 / count,
+                sums,
+                *(slope.numpy() for slope in slopes),
+            )
+            results = [logits, values]
             if len(waiting):
                 # The part of them that corresponds to this part of the minibatch.
                 them = waiting[len(waiting) * part.start // count : len(waiting) * part.stop // count]
-                errors = buffer.waiting_returns[them] - forward_values(self.policy, buffer.waiting_views[them])
-                loss = loss + self.vf_coef * (errors**2).sum() / count
-            return torch.autograd.grad(loss, parameters), terms.detach().sum(dim=1) / count
+                guesses = forward_values(self.policy, buffer.waiting_views[them])
+                results.append(guesses)
+                slopes.append(2.0 * self.vf_coef / count * (guesses.detach() - buffer.waiting_returns[them]))
+            return torch.autograd.grad(results, parameters, slopes), sums / count
 
         parts = self.workers.map_rows(work, count)
         gradients = list(parts[0][0])
         for other, _ in parts[1:]:
             for total, gradient in zip(gradients, other, strict=True):
                 total += gradient
-        return gradients, torch.stack([terms for _, terms in parts]).sum(dim=0)
-
-
-def ppo_terms(
-    policy: Any,
-    inputs: Tensor,
-    views: Tensor,
-    masks: Tensor,
-    actions: Tensor,
-    old_log_probs: Tensor,
-    advantages: Tensor,
-    returns: Tensor,
-    clip_range: float,
-    references: Tensor | None = None,
-    lessons: Tensor | None = None,
-) -> Tensor:
-    """The terms of PPO's loss for each of B decisions, float32[7, B].
-
-    Rows: clipped surrogate (negated), squared value error, entropy, estimate of KL(old || new), whether clipped (these
-    two carry no gradient); KL(policy || magnet), exactly, where `references` are the magnet's log probabilities of
-    all actions, float32[B, A]; minus the log probability of a teacher's actions, where `lessons` are these, int64[B].
-    The last two are zero without. `advantages` are already standardised.
-    """
-    logits, values = forward(policy, inputs, views)
-    log_probabilities = masked_log_probabilities(logits, masks)
-    probabilities = log_probabilities.exp()
-    # An illegal action has probability 0 exactly, and a finite logarithm: it adds nothing here, nor to a gradient.
-    entropy = -(probabilities * log_probabilities).sum(dim=1)
-    log_ratio = log_probabilities.gather(1, actions.unsqueeze(1)).squeeze(1) - old_log_probs
-    ratio = log_ratio.exp()
-    surrogate = torch.minimum(advantages * ratio, advantages * ratio.clamp(1 - clip_range, 1 + clip_range))
-    with torch.no_grad():
-        kl = (ratio - 1) - log_ratio
-        clipped = ((ratio - 1).abs() > clip_range).float()
-    if references is None:
-        magnet_kl = torch.zeros_like(kl)
-    else:
-        magnet_kl = (probabilities * (log_probabilities - references)).sum(dim=1)
-    if lessons is None:
-        surprise = torch.zeros_like(kl)
-    else:
-        surprise = -log_probabilities.gather(1, lessons.unsqueeze(1)).squeeze(1)
-    return torch.stack([-surrogate, (returns - values) ** 2, entropy, kl, clipped, magnet_kl, surprise])
+        return gradients, np.sum([terms for _, terms in parts], axis=0)
