@@ -165,6 +165,9 @@ class OpponentsConfig:
         high=1,
     )
     learner_alone: bool = _setting(False, "Opponents take all seats but one of their tables, rather than some.")
+    alike: bool = _setting(
+        False, "All opponents at a table are the same one, as in an evaluation; otherwise each seat draws its own."
+    )
     scripted: tuple[str, ...] = _setting((), "Scripted players and paths of checkpoints that may be drawn.")
     snapshots: bool = _setting(True, "This run's checkpoints may be drawn.")
     distinct: int = _setting(

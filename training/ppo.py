@@ -46,8 +46,8 @@ class SelfPlayPPO(MaskablePPO):
         ent_coef: a number, or a function of the remaining progress (1 to 0), as the learning rate may be.
         waiting_values: also teach the value what seats see while they wait. It is asked for that at a rollout's end, to
             continue chains that are cut there, and without this it would never have seen the like.
-        opponents, opponent_share, learner_alone: the pool of opponents, the share of tables that seat some, and whether
-            these take all seats but one (see ``Seating``).
+        opponents, opponent_share, learner_alone, opponents_alike: the pool of opponents, the share of tables that seat
+            some, whether these take all seats but one, and whether they are the same one (see ``Seating``).
         magnet: "none", "ema" or "periodic", see ``Magnet``; with its weight in the loss, decay (or a function of the
             remaining progress) and period.
         teacher: a player that is asked what it would do where the learner decided; the loss has the cross-entropy of
@@ -67,6 +67,7 @@ class SelfPlayPPO(MaskablePPO):
         opponents: OpponentPool | None = None,
         opponent_share: float = 0.0,
         learner_alone: bool = False,
+        opponents_alike: bool = False,
         waiting_values: bool = True,
         shaping: bool = False,
         magnet: str = "none",
@@ -100,7 +101,7 @@ class SelfPlayPPO(MaskablePPO):
         kinds = {"sees_mask": network.sees_mask, "standardise": network.standardise}
         self.inputs = Inputs(game.layout.size, int(game.num_actions), **kinds)
         self.views = Inputs(game.layout.size, int(game.num_actions), **kinds) if self.open_critic else self.inputs
-        self.seating = Seating(game, opponents, opponent_share, env.num_envs, learner_alone)
+        self.seating = Seating(game, opponents, opponent_share, env.num_envs, learner_alone, opponents_alike)
         super().__init__(
             "MlpPolicy",
             env,

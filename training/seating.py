@@ -33,10 +33,16 @@ class Seating:
     """
 
     def __init__(
-        self, game: Any, pool: OpponentPool | None, share: float, num_tables: int, learner_alone: bool = False
+        self,
+        game: Any,
+        pool: OpponentPool | None,
+        share: float,
+        num_tables: int,
+        learner_alone: bool = False,
+        alike: bool = False,
     ) -> None:
         num_seats = int(game.num_seats)
-        self.game, self.pool, self.learner_alone = game, pool, learner_alone
+        self.game, self.pool, self.learner_alone, self.alike = game, pool, learner_alone, alike
         self.seats = np.full((num_tables, num_seats), LEARNER, np.int16)
         self.returns = np.zeros((num_tables, num_seats), np.float64)
         self.mixed = round(share * num_tables) if pool is not None and num_seats > 1 else 0
@@ -82,8 +88,8 @@ class Seating:
         """Seat some tables anew, int[n], as a game begins there.
 
         The first `share` of the tables seat opponents, in 1 to N-1 of their seats (N-1 with `learner_alone`), every
-        number and every set of seats having the same chance; each of these seats gets any of the active ones. Others
-        are the learner's alone.
+        number and every set of seats having the same chance; each of these seats gets any of the active ones (all the
+        same one, if `alike`). Others are the learner's alone.
         """
         self.returns[tables] = 0.0
         self.seats[tables] = LEARNER
@@ -93,7 +99,8 @@ class Seating:
         num_seats = self.seats.shape[1]
         count = rng.integers(num_seats - 1 if self.learner_alone else 1, num_seats, size=len(mixed))
         rank = rng.random((len(mixed), num_seats)).argsort(axis=1).argsort(axis=1)
-        who = rng.choice(np.array(self.active, np.int16), size=(len(mixed), num_seats))
+        draws = (len(mixed), 1 if self.alike else num_seats)
+        who = rng.choice(np.array(self.active, np.int16), size=draws)
         self.seats[mixed] = np.where(rank < count[:, None], who, LEARNER)
 
     def act(

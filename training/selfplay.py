@@ -510,6 +510,7 @@ def make_learner(config: Config, game: Game, stop: Callable[[], bool] = lambda: 
         opponents=pool,
         opponent_share=seating.share,
         learner_alone=seating.learner_alone,
+        opponents_alike=seating.alike,
         workers=config.run.threads,
         stop=stop,
         n_steps=ppo.rollout_steps,
