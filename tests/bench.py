@@ -356,7 +356,6 @@ def training_shares(rollouts: int) -> dict[str, list[float]]:
     batch = model.env.batch
     batch.step = timed("engine", batch.step)
     model._decide = timed("policy inference", model._decide)
-    model._last_values = timed("policy inference", model._last_values)
     model.train = timed("learning", model.train)
     model.seating.act = timed("opponents", model.seating.act)
     shares: dict[str, list[float]] = {part: [] for part in TRAINING_PARTS}

@@ -30,7 +30,7 @@ from training.config import load_config
 from training.files import locked, read_bounded
 from training.ppo import SelfPlayPPO
 from training.selfplay import make_game, make_learner
-from training.state import StateError, _tables, read_state, step_folders, write_state
+from training.state import StateError, _arrays, _tables, read_state, step_folders, write_state
 
 ROOT = Path(__file__).parent.parent
 
@@ -292,12 +292,15 @@ def forge(state: Path, *keys: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("keys", "value", "message"),
     [
-        (("format",), 1, "format = 1; this version reads 3"),
+        (("format",), 1, "format = 1; this version reads 4"),
         (("run",), [], "run is not a dict"),
         (("arrays", "seats"), ["i2", 10**15, 2], r"seats is \['i2', 1000000000000000, 2\]; the configuration needs"),
         (("arrays", "more"), ["i2", 3], "arrays; the configuration needs"),
         (("learner", "steps"), -1, "-1 where a count belongs"),
         (("learner", "steps"), True, "True where a count belongs"),
+        (("learner", "open"), 10**12, "learner.open: ValueError: 1000000000000 where a count belongs"),
+        (("learner", "open"), None, "learner.open: ValueError: None where a count belongs"),
+        (("learner", "open"), 0, r"open\.observation is \['f4', [1-9]"),
         (("learner", "generators", "action"), {"bit_generator": "MT19937"}, "learner: "),
         (("learner", "generators", "action"), 7, "learner: "),
         (("learner", "pool"), [["/etc/passwd", False, 1.0, 0.0]], "is not the name of a snapshot"),
@@ -331,6 +334,33 @@ def test_forged_tables_never_reach_the_kernels(stopped):
     forge(state, "arrays_sha256", value=hashlib.sha256(data).hexdigest())
     with pytest.raises(StateError, match="tables: "):
         read_state(state, model, stopped / "checkpoints")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("mask", 255, "masks: not true or false"),
+        ("mask", 0, "actions: illegal"),
+        ("action", 255, "actions: out of range"),
+        ("action", 127, "actions: out of range"),
+        ("table", 255, "tables or seats: out of range"),
+        ("seat", 0, "tables or seats: out of range, or twice the same"),
+    ],
+)
+def test_forged_open_decisions_never_reach_the_kernels(stopped, name, value, message):
+    _, state = step_folders(stopped / "state")[-1]
+    config = load_config(stopped / "config.toml")
+    model = make_learner(config, make_game(config))
+    read_state(state, model, stopped / "checkpoints")
+    assert model.rollout_buffer.num_open > 2
+    arrays = {name: array.tobytes() for name, array in _arrays(model).items()}
+    arrays[f"open.{name}"] = bytes([value]) * len(arrays[f"open.{name}"])
+    data = b"".join(arrays.values())
+    (state / "arrays.bin").write_bytes(data)
+    forge(state, "arrays_sha256", value=hashlib.sha256(data).hexdigest())
+    fresh = make_learner(config, make_game(config))
+    with pytest.raises(StateError, match=f"open decisions: {message}"):
+        read_state(state, fresh, stopped / "checkpoints")
 
 
 def test_a_removed_snapshot_leaves_the_pool_and_the_run_goes_on(stopped, capsys):

@@ -12,16 +12,21 @@ from numpy.typing import NDArray
 from sb3_contrib.common.maskable.buffers import MaskableRolloutBuffer, MaskableRolloutBufferSamples
 from torch import Tensor
 
-from .advantages import seat_advantages
+from .advantages import Carried, seat_advantages
 from .inputs import Inputs
 
 
 class SelfPlayBuffer(MaskableRolloutBuffer):
     """Rollout buffer of ``SelfPlayPPO``.
 
-    Decisions of the learner lie in rows 0..size-1, in the order in which they were made; moves of opponents take no
-    row and are never sampled. Everything is allocated once. ``get`` gives sb3-contrib's own sample type, so its
-    ``MaskablePPO.train`` runs on this buffer as it is (a test compares ours with it).
+    Decisions of the learner lie in rows 0..size-1, in the order in which they were made, those first that were carried
+    over from the rollout before; moves of opponents take no row and are never sampled. ``finish`` moves the open ones
+    behind the others, which are then the first size ones, and ``reset`` carries them over. Everything is allocated
+    once. ``get`` gives sb3-contrib's own sample type, so its ``MaskablePPO.train`` runs on this buffer as it is (a test
+    compares ours with it).
+
+    Attributes: `num_carried`, int, the decisions carried over; `row_tables`, `row_seats`, int64[capacity], whose they
+    are; `row_paid`, float64[capacity], what their seats have been paid since.
     """
 
     def __init__(
@@ -40,7 +45,7 @@ class SelfPlayBuffer(MaskableRolloutBuffer):
     ) -> None:
         self.num_seats = num_seats
         self.rng = np.random.default_rng(seed)
-        capacity = buffer_size * n_envs
+        capacity = (buffer_size + num_seats) * n_envs
         assert isinstance(observation_space, spaces.Box)
         assert isinstance(action_space, spaces.Discrete)
         self.observation_rows = torch.zeros((capacity, *observation_space.shape), dtype=torch.float32)
@@ -56,10 +61,10 @@ class SelfPlayBuffer(MaskableRolloutBuffer):
         self.log_prob_rows = torch.zeros(capacity, dtype=torch.float32)
         self.advantage_rows = torch.zeros(capacity, dtype=torch.float32)
         self.return_rows = torch.zeros(capacity, dtype=torch.float32)
-        # What the critic is given of seats at the rollout's start while it is not their turn; see `open_waiting`.
-        self.waiting_views = torch.zeros((n_envs * num_seats, self.views.size), dtype=torch.float32)
-        self.waiting_returns = torch.zeros(n_envs * num_seats, dtype=torch.float32)
-        self.waiting_seats = np.zeros((n_envs, num_seats), np.bool_)
+        self.row_tables = np.zeros(capacity, np.int64)
+        self.row_seats = np.zeros(capacity, np.int64)
+        self.row_paid = np.zeros(capacity, np.float64)
+        self.size_rows = self.num_carried = self.num_open = 0
         steps = (buffer_size, n_envs)
         self.step_rewards = np.zeros((*steps, num_seats), np.float64)
         self.step_seats = np.zeros(steps, np.int64)
@@ -68,16 +73,40 @@ class SelfPlayBuffer(MaskableRolloutBuffer):
         super().__init__(buffer_size, observation_space, action_space, device, gae_lambda, gamma, n_envs)
 
     def reset(self) -> None:
-        """Forget the rollout (the memory stays)."""
-        self.size_rows = 0
-        self.num_waiting = 0
+        """Forget the rollout, but for the decisions that are open: they are carried over (the memory stays)."""
+        for rows in self.rows().values():
+            rows[: self.num_open] = rows[self.size_rows : self.size_rows + self.num_open].copy()
+        self.size_rows = self.num_carried = self.num_open
+        self.num_open = 0
         self.pos = 0
         self.full = False
         self.generator_ready = False
 
+    def forget(self) -> None:
+        """Carry nothing over: the games that are played are given up."""
+        self.size_rows = self.num_carried = self.num_open = 0
+
     def size(self) -> int:
-        """Decisions of the learner stored so far."""
+        """Decisions of the learner stored so far; after ``finish`` those that can be learnt from."""
         return self.size_rows
+
+    def rows(self) -> dict[str, NDArray[Any]]:
+        """All that is known of a decision before its advantage is, by name: arrays with a row for each."""
+        rows = {
+            "observation": self.observation_rows.numpy(),
+            "mask": self.mask_rows.numpy(),
+            "action": self.action_rows.numpy(),
+            "log_prob": self.log_prob_rows.numpy(),
+            "value": self.value_rows.numpy(),
+            "table": self.row_tables,
+            "seat": self.row_seats,
+            "paid": self.row_paid,
+        }
+        if self.input_rows is not self.observation_rows:
+            rows["input"] = self.input_rows.numpy()
+        if self.view_rows is not self.input_rows:
+            rows["view"] = self.view_rows.numpy()
+        return rows
 
     def open_rows(
         self,
@@ -114,18 +143,6 @@ class SelfPlayBuffer(MaskableRolloutBuffer):
         self.size_rows = rows.stop
         return rows
 
-    def open_waiting(self, seat: int, view: NDArray[np.float32], tables: NDArray[np.int64]) -> None:
-        """Take rows for `seat` at `tables`, int64[n], before the first step; call with seats in order.
-
-        Args:
-            view: float32[T, L], what the critic may see of that seat at all tables.
-        """
-        rows = slice(self.num_waiting, self.num_waiting + len(tables))
-        self.waiting_views[rows] = self.views(view[tables], None)
-        self.waiting_seats[:, seat] = False
-        self.waiting_seats[tables, seat] = True
-        self.num_waiting = rows.stop
-
     def record_step(
         self,
         seats: NDArray[np.int64],
@@ -141,30 +158,53 @@ class SelfPlayBuffer(MaskableRolloutBuffer):
         self.pos += 1
         self.full = self.pos == self.buffer_size
 
-    def finish(self, last_values: NDArray[np.float32], last_out: NDArray[np.bool_]) -> None:
-        """Compute advantages and returns. Arguments as in ``seat_advantages``, [T, N]."""
-        steps = slice(0, self.pos)
-        learner = self.step_learner[steps]
+    def finish(self, out: NDArray[np.bool_]) -> None:
+        """Compute advantages and returns, and put the open decisions last. `out`: as in ``seat_advantages``, [T, N]."""
+        steps, old = slice(0, self.pos), slice(0, self.num_carried)
+        learner, seats = self.step_learner[steps], self.step_seats[steps]
+        new = slice(self.num_carried, self.size_rows)
+        before, owners = Carried.none(*out.shape), (self.row_tables[old], self.row_seats[old])
+        before.there[owners] = True
+        before.values[owners] = self.value_rows[old].numpy()
+        before.paid[owners] = self.row_paid[old]
         values = np.zeros(learner.shape, np.float64)
-        values[learner] = self.value_rows[: self.size_rows].numpy()
-        advantages, start_targets = seat_advantages(
+        values[learner] = self.value_rows[new].numpy()
+        found = seat_advantages(
             self.step_rewards[steps],
-            self.step_seats[steps],
+            seats,
             learner,
             values,
             self.step_done[steps],
-            last_values,
-            last_out,
+            out,
+            before,
             self.gamma,
             self.gae_lambda,
         )
         # Rows were taken step by step and, within a step, table by table: the order of a boolean index.
-        rows = torch.from_numpy(advantages[learner].astype(np.float32))
-        self.advantage_rows[: self.size_rows] = rows
-        self.return_rows[: self.size_rows] = rows + self.value_rows[: self.size_rows]
-        if self.num_waiting:  # seat by seat, as they were taken
-            targets = start_targets.T[self.waiting_seats.T].astype(np.float32)
-            self.waiting_returns[: self.num_waiting] = torch.from_numpy(targets)
+        self.row_tables[new] = np.broadcast_to(np.arange(learner.shape[1]), learner.shape)[learner]
+        self.row_seats[new] = seats[learner]
+        made = slice(0, self.size_rows)
+        self.row_paid[made] = found.paid[self.row_tables[made], self.row_seats[made]]
+        advantages = np.concatenate([found.carried[owners], found.decided[learner]])
+        self.advantage_rows[made] = torch.from_numpy(advantages.astype(np.float32))
+        self.return_rows[made] = self.advantage_rows[made] + self.value_rows[made]
+        self._put_last(np.concatenate([found.carried_open[owners], found.open[learner]]))
+
+    def _put_last(self, unknown: NDArray[np.bool_]) -> None:
+        """Move the rows that are open behind the others, by exchanging as few as can be. `unknown`: bool[size]."""
+        self.num_open = int(unknown.sum())
+        self.size_rows -= self.num_open
+        ahead = np.flatnonzero(unknown[: self.size_rows])
+        behind = self.size_rows + np.flatnonzero(~unknown[self.size_rows :])
+        exchanged = np.concatenate([ahead, behind]), np.concatenate([behind, ahead])
+        advantages = {"advantage": self.advantage_rows.numpy(), "return": self.return_rows.numpy()}
+        for rows in (self.rows() | advantages).values():
+            rows[exchanged[0]] = rows[exchanged[1]]
+
+    def restandardise(self, inputs: Inputs, rows: Tensor) -> None:
+        """Count what was learnt from into `inputs`, and have those of `rows` that are open follow: they stay in use."""
+        left = slice(self.size_rows, self.size_rows + self.num_open)
+        inputs.count_in(rows[: self.size_rows], rows[left])
 
     def minibatches(self, batch_size: int | None) -> Iterator[Tensor]:
         """Rows of one pass in random order, int64[n] each, in equal parts of about `batch_size` (None: one part).
@@ -174,14 +214,6 @@ class SelfPlayBuffer(MaskableRolloutBuffer):
         parts = 1 if batch_size is None else max(1, round(self.size_rows / batch_size))
         for rows in np.array_split(self.rng.permutation(self.size_rows), parts):
             yield torch.from_numpy(rows)
-
-    def waiting_minibatch(self, count: int) -> Tensor:
-        """Rows of waiting seats to go with `count` decisions, int64[n]: at random, as large a part as these are."""
-        if not self.num_waiting:
-            return torch.zeros(0, dtype=torch.int64)
-        return torch.from_numpy(
-            self.rng.integers(self.num_waiting, size=round(self.num_waiting * count / self.size_rows))
-        )
 
     # The ignore below: its parents declare a Generator; nobody sends anything into this one.
     def get(self, batch_size: int | None = None) -> Iterator[MaskableRolloutBufferSamples]:  # type: ignore[override]

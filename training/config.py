@@ -91,9 +91,6 @@ class PPOConfig:
     entropy_end: float = _setting(0.01, "The floor that the entropy bonus falls to.", low=0)
     entropy_decay: float = _setting(0.8, "Share of the run in which it falls to the floor, linearly.", above=0, high=1)
     value_weight: float = _setting(0.5, "Weight of the value loss.", low=0, high=1000)
-    waiting_values: bool = _setting(
-        True, "Teach the value also what a seat sees while it waits; it continues chains cut by a rollout's end."
-    )
     max_grad_norm: float = _setting(0.5, "Gradients are scaled down to this norm.", above=0, high=10**9)
     target_kl: float = _setting(
         0.0, "End a rollout's update when the KL divergence passes 1.5 times this; 0: never.", low=0

@@ -66,14 +66,17 @@ class Inputs:
         scaled = weight / self.scale
         return scaled.astype(np.float32), (bias - scaled @ self.mean).astype(np.float32)
 
-    def count_in(self, inputs: Tensor) -> None:
-        """Take rows that came of this object into account: mean and deviation are of these too from now on."""
+    def count_in(self, inputs: Tensor, kept: Tensor | None = None) -> None:
+        """Take rows that came of this object into account: mean and deviation are of these too from now on.
+
+        `kept`: other rows that came of it, changed in place to what it would make of the same numbers now.
+        """
         if not self.standardise or not len(inputs):
             return
         rows = inputs.numpy()
         # Rows are as they were made, so their moments are those of the raw numbers after the way back.
-        scale = self.scale
-        mean = rows.mean(axis=0, dtype=np.float64) * scale + self.mean
+        scale, middle = self.scale, self.mean.copy()
+        mean = rows.mean(axis=0, dtype=np.float64) * scale + middle
         square = rows.var(axis=0, dtype=np.float64) * scale**2
         share = len(rows) / (self.count + len(rows))
         gap = mean - self.mean
@@ -81,3 +84,6 @@ class Inputs:
         self.mean += share * gap
         self.deviation[:] = np.sqrt(spread)
         self.count += len(rows)
+        if kept is not None:
+            kept *= torch.from_numpy((scale / self.scale).astype(np.float32))
+            kept += torch.from_numpy(((middle - self.mean) / self.scale).astype(np.float32))

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.type_aliases import MaybeCallback
 from stable_baselines3.common.utils import explained_variance
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
@@ -29,7 +30,7 @@ from .errors import TrainingError
 from .inputs import Inputs
 from .loss import TERMS, draw, loss_and_gradient
 from .magnet import Magnet
-from .network import forward, forward_values, policy_kwargs, policy_layers
+from .network import forward, policy_kwargs, policy_layers
 from .opponents import OpponentPool
 from .seating import LEARNER, Seating
 from .vec_env import SelfPlayVecEnv, TableBatch
@@ -44,8 +45,6 @@ class SelfPlayPPO(MaskablePPO):
         env: a ``SelfPlayVecEnv``.
         n_steps: moves per table and rollout, whoever makes them. ``num_timesteps`` counts the learner's decisions.
         ent_coef: a number, or a function of the remaining progress (1 to 0), as the learning rate may be.
-        waiting_values: also teach the value what seats see while they wait. It is asked for that at a rollout's end, to
-            continue chains that are cut there, and without this it would never have seen the like.
         opponents, opponent_share, learner_alone, opponents_alike: the pool of opponents, the share of tables that seat
             some, whether these take all seats but one, and whether they are the same one (see ``Seating``).
         magnet: "none", "ema" or "periodic", see ``Magnet``; with its weight in the loss, decay (or a function of the
@@ -68,7 +67,6 @@ class SelfPlayPPO(MaskablePPO):
         opponent_share: float = 0.0,
         learner_alone: bool = False,
         opponents_alike: bool = False,
-        waiting_values: bool = True,
         shaping: bool = False,
         magnet: str = "none",
         magnet_weight: float = 0.05,
@@ -87,7 +85,6 @@ class SelfPlayPPO(MaskablePPO):
         self.action_rng, self.opponent_rng, self.seating_rng, self.teacher_rng = streams
         self.opponents = opponents
         self.batch = env.batch
-        self.waiting_values = waiting_values
         # The value then sees every card (Pinto et al. 2017, arXiv 1710.06542): luck is taken out of what a decision is
         # worth, and a baseline that depends on hidden cards biases no gradient, as it does not depend on the action.
         self.open_critic = network.open_critic
@@ -125,6 +122,20 @@ class SelfPlayPPO(MaskablePPO):
         self.games = 0  # finished so far, at all tables
         self.game_length = np.zeros(env.num_envs, np.int64)  # moves made in the running games
 
+    def _setup_learn(
+        self,
+        total_timesteps: int,
+        callback: MaybeCallback = None,
+        reset_num_timesteps: bool = True,
+        tb_log_name: str = "run",
+        progress_bar: bool = False,
+    ) -> tuple[int, BaseCallback]:
+        if reset_num_timesteps or self._last_obs is None:  # then SB3 deals anew at every table
+            self.rollout_buffer.forget()
+            self.seating.returns[:] = 0.0
+            self.game_length[:] = 0
+        return super()._setup_learn(total_timesteps, callback, reset_num_timesteps, tb_log_name, progress_bar)
+
     def collect_rollouts(
         self,
         env: VecEnv,
@@ -140,15 +151,11 @@ class SelfPlayPPO(MaskablePPO):
             raise ValueError("use_masking = False is not allowed; these games need the mask of legal actions")
         batch, buffer = env.batch, rollout_buffer
         self.policy.set_training_mode(False)
+        callback.on_rollout_start()  # the state is written here, open decisions with it
         buffer.reset()
-        callback.on_rollout_start()
         seating, seats_of = self.seating, self.seating.seats
         seating.begin_rollout(self.seating_rng)
         tables = np.arange(batch.num_tables)
-        if self.waiting_values:
-            for seat in range(buffer.num_seats):
-                waits = (seats_of[:, seat] == LEARNER) & ~batch.out[:, seat] & (batch.seat != seat)
-                buffer.open_waiting(seat, batch.observe(seat, all_seen=self.open_critic), np.flatnonzero(waits))
         actions = np.zeros(batch.num_tables, np.int64)
         lengths: list[NDArray[np.int64]] = []
         for _ in range(n_rollout_steps):
@@ -175,7 +182,7 @@ class SelfPlayPPO(MaskablePPO):
                 self.game_length[batch.done] = 0
             if not callback.on_step():
                 return False
-        buffer.finish(self._last_values(seats_of), batch.out)
+        buffer.finish(batch.out)
         self._log_rollout(lengths)
         callback.on_rollout_end()
         return True
@@ -210,32 +217,13 @@ class SelfPlayPPO(MaskablePPO):
             self.workers.map_rows(work, count)
         return buffer.action_rows.numpy()[rows]
 
-    def _last_values(self, seating: NDArray[np.int16]) -> NDArray[np.float32]:
-        """Values float32[T, N] of what every seat of the learner sees now; 0 for other seats and for those out."""
-        assert isinstance(self.env, SelfPlayVecEnv)
-        batch = self.env.batch
-        result = np.zeros(seating.shape, np.float32)
-        for seat in range(seating.shape[1]):
-            wanted = np.flatnonzero((seating[:, seat] == LEARNER) & ~batch.out[:, seat])
-            if not wanted.size:
-                continue
-            seen = self.views(batch.observe(seat, all_seen=self.open_critic)[wanted], None)
-
-            def work(part: slice, seen: Tensor = seen) -> NDArray[np.float32]:
-                with torch.inference_mode():
-                    values: NDArray[np.float32] = forward_values(self.policy, seen[part]).numpy()
-                    return values
-
-            result[wanted, seat] = np.concatenate(self.workers.map_rows(work, len(wanted)))
-        return result
-
     def _log_rollout(self, lengths: list[NDArray[np.int64]]) -> None:
         ended = np.concatenate(lengths) if lengths else np.zeros(0, np.int64)
         self.games += len(ended)
         if len(ended):
             self.logger.record("rollout/game_length", float(ended.mean()))
         self.logger.record("rollout/games", self.games)
-        self.logger.record("rollout/learner_share", self.rollout_buffer.size() / self.rollout_buffer.step_learner.size)
+        self.logger.record("rollout/learner_share", float(self.rollout_buffer.step_learner.mean()))
         if self.opponents is not None:
             met = [opponent for opponent in self.opponents.opponents.values() if opponent.games]
             for opponent in met:
@@ -292,9 +280,9 @@ class SelfPlayPPO(MaskablePPO):
         if self.magnet is not None:
             self.magnet.follow(self.magnet_decay(self._current_progress_remaining))
         # Only now: what the rollout was decided by, and the update, are of one piece.
-        self.inputs.count_in(buffer.input_rows[made])
+        buffer.restandardise(self.inputs, buffer.input_rows)
         if self.views is not self.inputs:
-            self.views.count_in(buffer.view_rows[made])
+            buffer.restandardise(self.views, buffer.view_rows)
         policy_loss, value_loss, entropy, kl, clipped, magnet_kl, surprise = np.mean(totals, axis=0).tolist()
         self.logger.record("train/policy_gradient_loss", policy_loss)
         self.logger.record("train/value_loss", value_loss)
@@ -335,7 +323,6 @@ class SelfPlayPPO(MaskablePPO):
         if self.normalize_advantage and count > 1:
             advantages = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
 
-        waiting = buffer.waiting_minibatch(count)
         references = np.zeros((0, buffer.mask_rows.shape[1]), np.float32)
         if self._references is not None:
             references = self._references.numpy()
@@ -371,14 +358,7 @@ class SelfPlayPPO(MaskablePPO):
                 sums,
                 *(slope.numpy() for slope in slopes),
             )
-            results = [logits, values]
-            if len(waiting):
-                # The part of them that corresponds to this part of the minibatch.
-                them = waiting[len(waiting) * part.start // count : len(waiting) * part.stop // count]
-                guesses = forward_values(self.policy, buffer.waiting_views[them])
-                results.append(guesses)
-                slopes.append(2.0 * self.vf_coef / count * (guesses.detach() - buffer.waiting_returns[them]))
-            return torch.autograd.grad(results, parameters, slopes), sums / count
+            return torch.autograd.grad([logits, values], parameters, slopes), sums / count
 
         parts = self.workers.map_rows(work, count)
         gradients = list(parts[0][0])

@@ -105,14 +105,12 @@ class Learner:
         for owner, method, name in (
             (model, "train", "learning"),
             (model, "_decide", "the learner's decisions"),
-            (model, "_last_values", "values at the rollout's end"),
             (model.seating, "act", "opponents' decisions"),
             (model.seating, "begin_rollout", "loading opponents"),
             (model.seating, "paid", "seating and scores"),
             (model.batch, "step", "the game"),
-            (model.batch, "observe", "the game, what waiting seats see"),
+            (model.batch, "observe", "the game, what the open critic sees"),
             (buffer, "open_rows", "copying observations"),
-            (buffer, "open_waiting", "copying observations"),
             (buffer, "finish", "advantages"),
         ):
             self.watch.watch(owner, method, name)

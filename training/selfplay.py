@@ -522,7 +522,6 @@ def make_learner(config: Config, game: Game, stop: Callable[[], bool] = lambda: 
         gamma=ppo.gamma,
         gae_lambda=ppo.gae_lambda,
         vf_coef=ppo.value_weight,
-        waiting_values=ppo.waiting_values,
         shaping=ppo.shaping,
         magnet=ppo.magnet,
         magnet_weight=ppo.magnet_weight,

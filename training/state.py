@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from .ppo import SelfPlayPPO
 
-FORMAT = 3
+FORMAT = 4
 #: Largest state.json that is read. A row of the log has half a kilobyte: this is for runs of 200,000 rollouts.
 MAX_JSON = 100_000_000
 #: States that are kept: the newest, and one to fall back on.
@@ -99,6 +99,10 @@ def read_state(folder: Path, model: SelfPlayPPO, snapshots: Path) -> dict[str, A
     `model` may then be changed in part.
     """
     content = _read_json(folder / "state.json")
+    try:
+        model.rollout_buffer.num_open = _count(content["learner"]["open"], model.seating.seats.size)
+    except (KeyError, ValueError) as error:
+        raise StateError(f"{folder / 'state.json'}: learner.open: {type(error).__name__}: {error}") from None
     arrays = _arrays(model)
     path = folder / "arrays.bin"
     stated = content["arrays"]
@@ -190,12 +194,20 @@ def _arrays(model: SelfPlayPPO) -> dict[str, NDArray[Any]]:
             continue
         for field in ("mean", "deviation", "count"):
             arrays[f"{name}.{field}"] = getattr(given, field)
+    for name, rows in _open_rows(model).items():
+        arrays[f"open.{name}"] = rows
     tables = _tables(model).states
     arrays["tables"] = tables.view(np.uint8).reshape(len(tables), -1)
     arrays["seats"] = model.seating.seats
     arrays["returns"] = model.seating.returns
     arrays["game_length"] = model.game_length
     return arrays
+
+
+def _open_rows(model: SelfPlayPPO) -> dict[str, NDArray[Any]]:
+    """The decisions that the next rollout goes on with, field by field, as views."""
+    buffer = model.rollout_buffer
+    return {name: rows[buffer.size() : buffer.size() + buffer.num_open] for name, rows in buffer.rows().items()}
 
 
 def _tables(model: SelfPlayPPO) -> Batch:
@@ -220,6 +232,7 @@ def _figures(model: SelfPlayPPO) -> dict[str, Any]:
         "steps": model.num_timesteps,
         "games": model.games,
         "updates": model._n_updates,
+        "open": model.rollout_buffer.num_open,
         "magnet_age": 0 if model.magnet is None else model.magnet.age,
         "generators": {name: rng.bit_generator.state for name, rng in _generators(model).items()},
         "pool": [[o.name if o.scripted else Path(o.name).name, o.scripted, o.games, o.ahead] for o in pool],
@@ -260,6 +273,7 @@ def _restore(model: SelfPlayPPO, figures: Mapping[str, Any], snapshots: Path) ->
     seating = model.seating
     if seating.seats.min() < 0 or seating.seats.max() > len(seating.names) or model.game_length.min() < 0:
         raise ValueError("seats or game_length: out of range")
+    _check_open(model)
     missed = _restore_pool(model, figures["pool"], snapshots)
     names, active = figures["slots"], figures["active"]
     if len(names) != len(seating.names) or not all(type(s) is int and 1 <= s <= len(names) for s in active):
@@ -274,6 +288,22 @@ def _restore(model: SelfPlayPPO, figures: Mapping[str, Any], snapshots: Path) ->
             seating.put(slot, str(snapshots / _folder_name(name)))
     seating.dealt = bool(figures["dealt"])
     return missed
+
+
+def _check_open(model: SelfPlayPPO) -> None:
+    """Raises ValueError for open decisions that nobody at the tables can have made."""
+    rows = _open_rows(model)
+    tables, seats = model.seating.seats.shape
+    who, action = rows["table"] * seats + rows["seat"], rows["action"]
+    places = ((rows["table"] < tables) & (rows["seat"] < seats) & (rows["table"] >= 0) & (rows["seat"] >= 0)).all()
+    if not places or len(np.unique(who)) < len(who):
+        raise ValueError("open decisions: tables or seats: out of range, or twice the same")
+    if action.size and rows["mask"].view(np.uint8).max() > 1:
+        raise ValueError("open decisions: masks: not true or false")
+    if action.size and (action.min() < 0 or action.max() >= rows["mask"].shape[1]):
+        raise ValueError("open decisions: actions: out of range")
+    if not rows["mask"][np.arange(len(action)), action].all():
+        raise ValueError("open decisions: actions: illegal")
 
 
 def _restore_pool(model: SelfPlayPPO, rows: Any, snapshots: Path) -> list[str]:
@@ -300,8 +330,8 @@ def _restore_pool(model: SelfPlayPPO, rows: Any, snapshots: Path) -> list[str]:
     return missed
 
 
-def _count(value: Any) -> int:
-    if type(value) is not int or not 0 <= value < 2**53:
+def _count(value: Any, most: int = 2**53) -> int:
+    if type(value) is not int or not 0 <= value <= most:
         raise ValueError(f"{value!r:.50} where a count belongs")
     return value
 
