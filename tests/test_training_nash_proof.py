@@ -61,14 +61,24 @@ def test_the_command(tmp_path, capsys):
         "0.1",
         "--out",
         f"{tmp_path}/proof",
+        "--beside",
+        "ppo.entropy=0.0",
+        "ppo.entropy_end=0.0",
     ]
     assert nash_proof.main([*arguments, "--target", "0.0001"]) == 1
     printed = capsys.readouterr().out
-    assert "seed  decisions   seconds  NashConv" in printed
+    assert " decisions   seconds  NashConv" in printed
     figures = json.loads((tmp_path / "proof.json").read_text())
-    assert list(figures["curves"]) == ["seed 1", "seed 2", "CFR+"]
+    assert list(figures["curves"]) == ["seed 1", "seed 2", "ppo.entropy=0.0, ppo.entropy_end=0.0", "CFR+"]
     assert (tmp_path / "proof.png").stat().st_size > 1000
     assert nash_proof.main([*arguments[:3], "--minutes", "0", "--cfr-seconds", "0", "--target", "5"]) == 0
+
+
+def test_what_runs_beside_plays_the_same_game(tmp_path, capsys):
+    path = tmp_path / "tiny.toml"
+    path.write_text(TINY)
+    assert nash_proof.main([str(path), "--beside", "game.kwargs.num_players=3"]) == 2
+    assert "--beside game.kwargs.num_players=3 is not allowed" in capsys.readouterr().err
 
 
 def test_games_that_cannot_be_walked_over_are_refused(tmp_path):

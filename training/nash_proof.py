@@ -10,10 +10,11 @@ from __future__ import annotations
 import argparse
 import io
 import json
+import shlex
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -174,35 +175,53 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--cfr-seconds", type=float, default=30.0, help="time for CFR+; 0: none")
     parser.add_argument("--out", type=Path, help="write NAME.json and NAME.png, with this as the NAME")
     parser.add_argument("--set", dest="overrides", metavar="SECTION.KEY=VALUE", action="append", default=[])
+    parser.add_argument(
+        "--beside",
+        metavar="SECTION.KEY=VALUE",
+        nargs="+",
+        action="append",
+        default=[],
+        help="a variant, run with the first seed for comparison; need not meet the target",
+    )
     options = parser.parse_args(arguments)
+    runs = [(f"seed {seed}", [*options.overrides, f"run.seed={seed}"]) for seed in options.seeds]
+    for changed in options.beside:
+        settings = [*options.overrides, *changed, f"run.seed={options.seeds[0]}"]
+        runs.append((", ".join(changed), settings))
     try:
-        config = load_config(options.config, options.overrides)
-        game = make_game(config)
+        configs = [(name, load_config(options.config, settings)) for name, settings in runs]
+        game = make_game(configs[0][1])
+        for name, config in configs:
+            if config.game != configs[0][1].game:
+                raise ConfigError(f"--beside {name} is not allowed; the game has to stay the same")
         tree = Tree(game)
     except (ConfigError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     print(f"{len(tree.masks):,} information states, {tree.num_decisions:,} decision nodes", flush=True)
     curves: list[tuple[str, list[Point]]] = []
-    for seed in options.seeds:
-        print(f"seed {seed}", flush=True)
-        model = make_learner(replace(config, run=replace(config.run, seed=seed)), game)
+    for name, config in configs:
+        print(name, flush=True)
+        model = make_learner(config, game)
         model.set_logger(configure(None, []))
         watch = Watch(tree, options.every, 60.0 * options.minutes)
         try:
             model.learn(config.run.steps, watch, log_interval=None)  # type: ignore[arg-type]  # None: no log of SB3's
         finally:
             model.workers.close()
-        curves.append((f"seed {seed}", watch.points))
-    ends = [points[-1] for _, points in curves]
+        curves.append((name, watch.points))
+    ends = [points[-1] for _, points in curves[: len(options.seeds)]]
+    measured = list(curves)
     if options.cfr_seconds > 0:
         curves.append(("CFR+", tree.cfr(options.cfr_seconds)))
-    print("\nseed  decisions   seconds  NashConv  least on the way")
-    for seed, (_, points) in zip(options.seeds, curves, strict=False):
+    print("\n decisions   seconds  NashConv  least on the way")
+    for name, points in measured:
         steps, spent, found = points[-1]
-        print(f"{seed:>4}  {steps:>9,}  {spent:>8.0f}  {found:>8.4f}  {min(f for _, _, f in points):>16.4f}")
+        print(f"{steps:>10,}  {spent:>8.0f}  {found:>8.4f}  {min(f for _, _, f in points):>16.4f}  {name}")
     if options.out is not None:
-        figures: dict[str, Any] = {"config": str(options.config), "set": options.overrides, "curves": dict(curves)}
+        command = ["python", "-m", "training.nash_proof", *(sys.argv[1:] if arguments is None else arguments)]
+        rounded = {name: [(d, round(s, 1), round(f, 5)) for d, s, f in points] for name, points in curves}
+        figures: dict[str, Any] = {"command": shlex.join(command), "target": options.target, "curves": rounded}
         write_atomic(options.out.with_suffix(".json"), json.dumps(figures) + "\n")
         title = f"{options.config.stem}: {game.num_seats} seats"
         write_atomic(options.out.with_suffix(".png"), picture(title, curves, options.target))
