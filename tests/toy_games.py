@@ -22,7 +22,7 @@ class ToyBatch:
         self.num_tables = num_tables
         self.game: Any = SimpleNamespace(
             name="toy", kwargs={}, num_seats=self.num_seats, num_actions=self.num_actions, layout=Layout(self.sections),
-            seen_as_by=lambda player: self.game,
+            action_rows=(), seen_as_by=lambda player: self.game,
         )  # fmt: skip
         self.seat = np.zeros(num_tables, np.int64)
         self.observation = np.zeros((num_tables, self.game.layout.size), np.float32)

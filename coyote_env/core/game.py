@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .arguments import shown
-from .layout import Layout
+from .layout import ActionRows, Layout
 from .tally import Tally
 
 # What a tape can say of a chance outcome instead of its number: drawn at random, or do not draw but return STOPPED.
@@ -67,6 +67,7 @@ class Game:
         num_seats: N. Seat i is agent ``player_i``.
         layout: what an observation's L numbers mean.
         action_names: the A action names by id; ``action_id`` is the way back.
+        action_rows: which sections of the observation speak of single actions, and of which; no action in two of them.
         state_dtype: the record of one table. Every game's begins with ``seed``, ``game``, ``returns``, ``seat``,
             ``over``, ``out`` (eliminated), which the faces read, and has ``draws``: how much of the tape is used.
         tape_size: D, the most chance outcomes that one game can have. A tape is the chance of a running game in
@@ -109,6 +110,7 @@ class Game:
     layout: Layout
     action_names: tuple[str, ...]
     action_id: Mapping[str, int]
+    action_rows: tuple[ActionRows, ...]
     state_dtype: np.dtype[np.void]
     tape_size: int
     outcomes: tuple[str, ...]

@@ -31,6 +31,20 @@ class Section:
         return math.prod(self.shape)
 
 
+@dataclass(frozen=True)
+class ActionRows:
+    """A section whose rows speak of one action each. What is learnt of one such action holds for the others too.
+
+    section: its name. The rows are along its first dimension.
+    actions: the action id of each row; -1 where there is none.
+    facts: of each row, what is so of its action in every position: as many numbers for each, between -1 and 1.
+    """
+
+    section: str
+    actions: tuple[int, ...]
+    facts: tuple[tuple[float, ...], ...]
+
+
 class Layout:
     """The sections of an observation in order.
 

@@ -13,7 +13,7 @@ from ..core.arguments import flag, rules_of
 from ..core.batch import Batch
 from ..core.game import Game
 from . import engine, render
-from .layout import actions_of, layout_of
+from .layout import action_rows_of, actions_of, layout_of
 from .rules import Rules
 from .tally import Tally
 
@@ -65,6 +65,7 @@ def game(*, odds: bool = False, **rules: Any) -> Game:
         layout=layout_of(chosen, odds),
         action_names=tuple(names),
         action_id={name: a for a, name in enumerate(names)},
+        action_rows=action_rows_of(chosen, odds, first),
         state_dtype=engine.STATE,
         tape_size=chosen.max_draws,
         outcomes=chosen.faces,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ..core.layout import Layout, Section
+from collections.abc import Mapping
+
+from ..core.layout import ActionRows, Layout, Section
 from . import engine
 from .rules import VARIANTS, Rules
 
@@ -90,3 +92,12 @@ def actions_of(rules: Rules) -> tuple[list[str], dict[str, int]]:
     first["bid"] = len(names)
     names += [f"bid_{number}" for number in range(1, rules.max_bid() + 1)]
     return names, first
+
+
+def action_rows_of(rules: Rules, odds: bool, first: Mapping[str, int]) -> tuple[ActionRows, ...]:
+    """The odds are of announcing each number, which is known beside them."""
+    if not odds:
+        return ()
+    top = rules.max_bid()
+    bids = tuple(range(first["bid"], first["bid"] + top))
+    return (ActionRows("odds", bids, tuple((number / top,) for number in range(1, top + 1))),)

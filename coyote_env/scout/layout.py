@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ..core.layout import Layout, Section
+from collections.abc import Mapping
+
+from ..core.layout import ActionRows, Layout, Section
 from . import engine
 from .rules import TOKENS, Rules
 
@@ -83,3 +85,26 @@ def actions_of(rules: Rules) -> tuple[list[str], dict[str, int]]:
     first["insert"] = len(names)
     names += [f"insert_{position}" for position in range(rules.max_hand)]
     return names, first
+
+
+def action_rows_of(rules: Rules, fits: bool, first: Mapping[str, int]) -> tuple[ActionRows, ...]:
+    """The sections of ``fits`` that speak of Shows (how many cards is known), of places to insert, and of scouts."""
+    if not fits:
+        return ()
+    detail, hand = engine.DETAIL, rules.max_hand  # hands of two seats are smaller than the sections allow for
+    shows = [(length, start) for length in range(1, rules.max_show + 1) for start in range(detail + 1 - length)]
+    found = [
+        ActionRows(
+            "rest",
+            tuple(first[f"show_{length}"] + start if start + length <= hand else -1 for length, start in shows),
+            tuple((length / 10,) for length, _ in shows),
+        ),
+        ActionRows(
+            "fit",
+            tuple(first["insert"] + place if place < hand else -1 for place in range(detail + 1)),
+            ((),) * (detail + 1),
+        ),
+    ]
+    for kind in ("scout", "scout_show") if rules.num_players > 2 else ("scout",):
+        found.append(ActionRows("scout_fit", tuple(range(first[kind], first[kind] + 4)), ((),) * 4))
+    return tuple(found)
