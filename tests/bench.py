@@ -335,7 +335,7 @@ def training_shares(rollouts: int) -> dict[str, list[float]]:
     """Share of each part, in percent, for each of so many rollouts with their updates. ImportError without torch."""
     from training.checkpoint import write_checkpoint
     from training.config import dump_config, load_config
-    from training.network import policy_layers
+    from training.network import policy_network
     from training.selfplay import make_learner
 
     config = load_config(ROOT / "configs" / "quickstart.toml", [])
@@ -363,7 +363,7 @@ def training_shares(rollouts: int) -> dict[str, list[float]]:
         with tempfile.TemporaryDirectory() as folder:
             model.learn(1)  # one rollout and its update; the first one warms up
             write_checkpoint(
-                Path(folder) / "snapshot", policy_layers(model.policy), model.inputs, game, dump_config(config), {}
+                Path(folder) / "snapshot", policy_network(model.policy), model.inputs, game, dump_config(config), {}
             )
             model.opponents.add_snapshot(str(Path(folder) / "snapshot"))
             model.learn(1, reset_num_timesteps=False)

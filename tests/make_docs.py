@@ -398,19 +398,6 @@ def baselines() -> str:
     return table(("who, learning from", "library", "decisions", "minutes", *tasks, "command"), rows)
 
 
-def equilibrium() -> str:
-    """How near an equilibrium self-play comes, by the figures of ``training.nash_proof`` in training/results."""
-    rows = []
-    for path in sorted((TRAINING_README.parent / "results").glob("mini-*.json")):
-        data = json.loads(path.read_text(encoding="utf-8"))
-        for name, points in data["curves"].items():
-            decisions, seconds, found = points[-1]
-            millions, least = f"{decisions / 1e6:,.0f} million", min(point[2] for point in points)
-            rows.append((f"`{path.stem}`", name, millions, f"{seconds:.0f}", f"{found:.4f}", f"{least:.4f}"))
-    head = ("table", "run", "decisions (CFR+: nodes)", "seconds", "NashConv at the end", "least on the way")
-    return table(head, rows)
-
-
 # ---------------------------------------------------------------------------------------------------------------
 # Documents
 
@@ -425,7 +412,6 @@ PARTS: dict[Path, Mapping[str, Callable[[], str]]] = {
         "facts": scout_facts, "sizes": scout_sizes, "arguments": scout_arguments, "observation": scout_observation,
         "actions": scout_actions,
     },
-    TRAINING_README: {"equilibrium": equilibrium},
 }  # fmt: skip
 
 MARKED = re.compile(

@@ -11,16 +11,17 @@ import numpy as np
 import onnxruntime
 import pytest
 import torch
+from stable_baselines3.common.logger import configure
 from torch import nn
 
-from coyote_env import coyote_v0
+from coyote_env import coyote_v0, scout_v0
 from coyote_env.core.batch import Batch
 from coyote_env.policies import CheckpointPolicy
 from training import files
 from training.checkpoint import library_versions, policy_graph, to_json, write_checkpoint, write_evaluation
 from training.config import parse_config
 from training.inputs import Inputs
-from training.network import MASKED, forward_logits, policy_layers
+from training.network import MASKED, SCALE, ActionHead, PolicyNetwork, forward_logits, policy_network
 from training.selfplay import make_learner
 
 TRAINING = {"steps": 12, "games": 3, "seed": 1, "wall_seconds": 0.5, "command": "python -m training.selfplay x.toml"}
@@ -47,7 +48,7 @@ def small_learner(activation: str = "relu", shared: list[int] | None = None, **n
 def checkpoint(tmp_path):
     model, game = small_learner(), coyote_v0.game(num_players=3, lives=1)
     folder = tmp_path / "checkpoints" / "step_12"
-    write_checkpoint(folder, policy_layers(model.policy), model.inputs, game, "[run]\nseed = 1\n", TRAINING)
+    write_checkpoint(folder, policy_network(model.policy), model.inputs, game, "[run]\nseed = 1\n", TRAINING)
     return folder, model, game
 
 
@@ -65,7 +66,7 @@ def test_onnx_logits_equal_torchs(activation, shared, sees_mask, standardise):
     rng = np.random.default_rng(0)
     given.count_in(given(3 + 5 * rng.random((50, width), np.float32), rng.random((50, actions)) < 0.3))
     assert (given.mean != 0).any() == standardise
-    session = onnxruntime.InferenceSession(policy_graph(policy_layers(model.policy), given))
+    session = onnxruntime.InferenceSession(policy_graph(policy_network(model.policy), given))
     for rows in (1, 7, 100):
         seen = rng.random((rows, width), np.float32)
         mask = (rng.random((rows, actions)) < 0.5).astype(np.int8)
@@ -79,13 +80,78 @@ def test_onnx_logits_equal_torchs(activation, shared, sees_mask, standardise):
 
 def test_same_weights_same_bytes():
     model = small_learner()
-    layers = policy_layers(model.policy)
-    assert policy_graph(layers, model.inputs) == policy_graph(layers, model.inputs)
+    network = policy_network(model.policy)
+    assert policy_graph(network, model.inputs) == policy_graph(network, model.inputs)
 
 
 def test_layers_that_cannot_be_exported_are_named():
     with pytest.raises(TypeError, match="cannot export a Dropout layer; allowed: Linear, ReLU, Tanh"):
-        policy_graph([nn.Linear(3, 2), nn.Dropout()], Inputs(3, 2))
+        policy_graph(PolicyNetwork([nn.Linear(3, 2), nn.Dropout()]), Inputs(3, 2))
+
+
+GAMES = [
+    coyote_v0.game(num_players=3, lives=1, odds=True),
+    scout_v0.game(num_players=2, fits=True),
+    scout_v0.game(num_players=4, fits=True),
+]
+
+
+@pytest.mark.parametrize("game", GAMES, ids=lambda game: f"{game.name}-{game.num_seats}")
+def test_onnx_logits_equal_torchs_where_actions_are_spoken_of(game, tmp_path):
+    """Positions of play, a learner whose weights are anything; the file passes the checks of the loader."""
+    config = parse_config({
+        "game": {"name": game.name, "kwargs": dict(game.kwargs)},
+        "run": {"tables": 16}, "network": {"shared": [16], "policy": [16], "value": [8]}, "opponents": {"share": 0.0},
+    })  # fmt: skip
+    model = make_learner(config, game)
+    model.set_logger(configure(None, []))
+    model.learn(1)  # mean and deviation of the inputs are those of play
+    with torch.no_grad():
+        for parameter in model.policy.parameters():
+            parameter.add_(0.2 * torch.randn_like(parameter))
+    network = policy_network(model.policy)
+    assert network.head is not None
+    write_checkpoint(tmp_path / "policy", network, model.inputs, game, "", TRAINING)
+    policy = CheckpointPolicy(tmp_path / "policy", game)
+    batch = model.batch
+    weights = np.random.default_rng(0).random((40, *batch.action_mask.shape))
+    apart = 0.0
+    for row in weights:
+        with torch.no_grad():
+            given = model.inputs(batch.observation, batch.action_mask)
+            logits = forward_logits(model.policy, given)
+            torch.testing.assert_close(network(given), logits)
+            apart = max(apart, float((logits - network.layers(given)[:, : game.num_actions]).abs().max()))
+        expected = torch.softmax(logits.double().masked_fill(torch.from_numpy(batch.action_mask == 0), -np.inf), dim=1)
+        found = policy.probabilities(batch.observation, batch.action_mask)
+        np.testing.assert_allclose(found, expected.numpy(), rtol=1e-3, atol=1e-5)
+        batch.step((batch.action_mask * row).argmax(axis=1))
+    assert apart > 0.5  # the head has its say
+
+
+@pytest.mark.parametrize("game", GAMES, ids=lambda game: f"{game.name}-{game.num_seats}")
+def test_what_is_said_of_an_action_reaches_its_logit_and_no_other(game):
+    head = ActionHead(game.layout, game.action_rows, game.num_actions)
+    rng = np.random.default_rng(0)
+    inputs = torch.from_numpy(rng.random((5, game.layout.size), np.float32))
+    outputs = torch.from_numpy(rng.normal(size=(5, game.num_actions + head.size)).astype(np.float32))
+    expected = outputs[:, : game.num_actions].double().numpy().copy()
+    at = game.num_actions
+    for rows in game.action_rows:
+        said = game.layout.view(inputs.numpy(), rows.section).reshape(5, len(rows.actions), -1).astype(np.float64)
+        numbers = said.shape[2]
+        u, v, w = np.split(outputs[:, at:].double().numpy(), [numbers, numbers + len(rows.facts[0])], axis=1)
+        for k, action in enumerate(rows.actions):
+            if action >= 0:
+                score = (
+                    SCALE * (said[:, k] * u).sum(axis=1)
+                    + v[:, : len(rows.facts[k])] @ np.array(rows.facts[k])
+                    + w[:, 0]
+                )
+                expected[:, action] += score
+        at += numbers + len(rows.facts[0]) + 1
+    assert at == outputs.shape[1]
+    np.testing.assert_allclose(head(outputs, inputs).numpy(), expected, rtol=1e-4, atol=1e-4)
 
 
 def test_manifest(checkpoint):
@@ -132,7 +198,7 @@ def test_evaluation_goes_into_the_manifest_and_changes_nothing_else(checkpoint):
 def test_a_checkpoint_is_never_overwritten(checkpoint):
     folder, model, game = checkpoint
     with pytest.raises(FileExistsError, match="step_12 exists already; a checkpoint is never overwritten"):
-        write_checkpoint(folder, policy_layers(model.policy), model.inputs, game, "", TRAINING)
+        write_checkpoint(folder, policy_network(model.policy), model.inputs, game, "", TRAINING)
     assert sorted(p.name for p in folder.parent.iterdir()) == ["step_12"]
 
 

@@ -19,7 +19,7 @@ from training.config import NetworkConfig
 from training.errors import TrainingError
 from training.loss import TERMS
 from training.magnet import Magnet
-from training.network import forward, forward_logits, masked_log_probabilities, policy_layers
+from training.network import PolicyNetwork, forward, forward_logits, masked_log_probabilities, policy_network
 from training.opponents import OpponentPool
 from training.ppo import SelfPlayPPO
 from training.selfplay import linear
@@ -218,7 +218,7 @@ def test_a_magnets_pull_is_the_divergence_from_it(workers):
 def divergence_from_the_start(**settings: Any) -> float:
     """Mean KL of the policy after training in Nim from the policy before it."""
     model = learner(Nim(64), n_epochs=4, **settings)
-    start = Magnet(policy_layers(model.policy), "periodic", 10**9)
+    start = Magnet(policy_network(model.policy), "periodic", 10**9)
     model.learn(12_000)
     buffer = model.rollout_buffer
     rows = slice(0, buffer.size())
@@ -295,13 +295,12 @@ def test_a_teacher_is_followed_while_its_weight_lasts_and_then_not_asked():
 
 
 def test_a_magnet_follows_by_average_or_in_jumps():
-    layers: list[torch.nn.Module] = [torch.nn.Linear(1, 1, bias=False)]
-    weight = layers[0].weight
-    assert isinstance(weight, torch.Tensor)
-    torch.nn.init.zeros_(weight)
-    average, jumping = Magnet(layers, "ema", 3), Magnet(layers, "periodic", 3)
+    layer = torch.nn.Linear(1, 1, bias=False)
+    torch.nn.init.zeros_(layer.weight)
+    network = PolicyNetwork([layer])
+    average, jumping = Magnet(network, "ema", 3), Magnet(network, "periodic", 3)
     seen: dict[str, list[float]] = {"ema": [], "periodic": []}
-    torch.nn.init.ones_(weight)
+    torch.nn.init.ones_(layer.weight)
     for _ in range(4):
         for magnet in (average, jumping):
             magnet.follow(0.75)
@@ -439,7 +438,7 @@ def test_an_open_critic_sees_what_is_hidden_and_the_policy_does_not():
     torch.testing.assert_close(buffer.value_rows[rows], values)
     assert len(values.unique()) == 2
     assert len(logits.unique(dim=0)) == 1
-    assert len(policy_layers(model.policy)) == 5  # what is published knows nothing of the critic
+    assert len(policy_network(model.policy).layers) == 5  # what is published knows nothing of the critic
 
 
 @pytest.mark.parametrize("open_critic", [True, False])

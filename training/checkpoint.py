@@ -1,7 +1,7 @@
 """Publishing a policy: a folder ``{policy.onnx, manifest.json, config.toml}`` that ``coyote_env.policies`` loads.
 
 The ONNX graph is written node by node. It needs no exporter, its bytes depend on the weights alone, and it holds
-nothing but matrix products and activations.
+nothing but matrix products, activations, and cuts and choices of columns.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import hashlib
 import importlib.metadata
 import json
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ import coyote_env
 
 from .files import write_atomic, write_folder_atomic
 from .inputs import Inputs
-from .network import MASKED
+from .network import MASKED, SCALE, ActionHead, PolicyNetwork
 
 FORMAT_VERSION = 1
 
@@ -35,8 +35,8 @@ _LIBRARIES = ("numpy", "torch", "stable_baselines3", "sb3_contrib")
 _MORE_LIBRARIES = ("numba", "gymnasium", "pettingzoo", "onnx", "onnxruntime", "tensorboard", "matplotlib", "tqdm")
 
 
-def policy_graph(layers: Sequence[nn.Module], given: Inputs) -> bytes:
-    """A serialised ONNX model from observation and mask over the layers to logits.
+def policy_graph(network: PolicyNetwork, given: Inputs) -> bytes:
+    """A serialised ONNX model from observation and mask over the network's layers to logits.
 
     What ``given`` does to the layers' inputs is part of it: the mask goes in beside the observation if they see it, and
     shift and scale are folded into the first layer.
@@ -50,7 +50,7 @@ def policy_graph(layers: Sequence[nn.Module], given: Inputs) -> bytes:
         nodes.append(helper.make_node("Cast", ["action_mask"], ["mask"], to=TensorProto.FLOAT))
         nodes.append(helper.make_node("Concat", ["observation", "mask"], ["inputs"], axis=1))
         current = "inputs"
-    for index, layer in enumerate(layers):
+    for index, layer in enumerate(network.layers):
         result = f"layer_{index}"
         if isinstance(layer, nn.Linear):
             weight, bias = f"weight_{index}", f"bias_{index}"
@@ -67,6 +67,11 @@ def policy_graph(layers: Sequence[nn.Module], given: Inputs) -> bytes:
         else:
             raise TypeError(f"cannot export a {type(layer).__name__} layer; allowed: Linear, ReLU, Tanh")
         current = result
+    if network.head is not None:
+        more, constants = _head(network.head, current)
+        nodes += more
+        weights += constants
+        current = "scored"
     weights.append(numpy_helper.from_array(np.array(MASKED, np.float32), "masked"))
     nodes.append(helper.make_node("Cast", ["action_mask"], ["legal"], to=TensorProto.BOOL))
     nodes.append(helper.make_node("Where", ["legal", current, "masked"], ["logits"]))
@@ -86,9 +91,64 @@ def policy_graph(layers: Sequence[nn.Module], given: Inputs) -> bytes:
     return data
 
 
+def _head(head: ActionHead, outputs: str) -> tuple[list[Any], list[Any]]:
+    """Nodes that do to the last layer's `outputs` what the head does, the result being ``scored``; and constants."""
+    nodes: list[Any] = []
+    constants: list[Any] = []
+
+    def constant(name: str, values: Any, dtype: type) -> str:
+        constants.append(numpy_helper.from_array(np.asarray(values, dtype), name))
+        return name
+
+    def cut(source: str, start: int, stop: int, name: str) -> str:
+        bounds = [constant(f"{name}_{end}", [at], np.int64) for end, at in (("start", start), ("stop", stop))]
+        nodes.append(helper.make_node("Slice", [source, *bounds, "columns"], [name]))
+        return name
+
+    constant("columns", [1], np.int64)
+    at, scores = head.num_actions, []
+    for k, (where, (rows, numbers), known) in enumerate(head.parts):
+        cut("observation", where.start, where.stop, f"said_{k}")
+        cut(outputs, at, at + numbers, f"by_number_{k}")
+        cut(outputs, at + numbers, at + numbers + known, f"by_fact_{k}")
+        constant(f"said_shape_{k}", [0, rows, numbers], np.int64)  # 0: as many rows as there are
+        constant(f"by_number_shape_{k}", [0, numbers, 1], np.int64)
+        constant(f"score_shape_{k}", [0, rows], np.int64)
+        constant(f"facts_{k}", getattr(head, f"facts_{k}").numpy() / SCALE, np.float32)
+        nodes += [
+            helper.make_node("Reshape", [f"said_{k}", f"said_shape_{k}"], [f"table_{k}"]),
+            helper.make_node("Reshape", [f"by_number_{k}", f"by_number_shape_{k}"], [f"weights_{k}"]),
+            helper.make_node("MatMul", [f"table_{k}", f"weights_{k}"], [f"column_{k}"]),
+            helper.make_node("Reshape", [f"column_{k}", f"score_shape_{k}"], [f"moving_{k}"]),
+            helper.make_node("MatMul", [f"by_fact_{k}", f"facts_{k}"], [f"standing_{k}"]),
+            helper.make_node("Add", [f"moving_{k}", f"standing_{k}"], [f"score_{k}"]),
+        ]
+        scores.append(f"score_{k}")
+        at += numbers + known
+    # Each action's score beside its logit: an action has one row at the most, so a choice of columns is enough.
+    place = head.place.numpy()
+    action = np.where(place.any(axis=1), place.argmax(axis=1), 0)
+    column = np.arange(head.num_actions)
+    with_row = np.flatnonzero(place.any(axis=1))
+    column[action[with_row]] = head.num_actions + with_row
+    constant("actions", action, np.int64)
+    constant("column", column, np.int64)
+    constant("scale", SCALE, np.float32)
+    cut(outputs, 0, head.num_actions, "plain")
+    nodes += [
+        helper.make_node("Concat", scores, ["scores"], axis=1),
+        helper.make_node("Mul", ["scores", "scale"], ["scaled"]),
+        helper.make_node("Gather", ["plain", "actions"], ["their_logits"], axis=1),
+        helper.make_node("Add", ["their_logits", "scaled"], ["their_scores"]),
+        helper.make_node("Concat", ["plain", "their_scores"], ["both"], axis=1),
+        helper.make_node("Gather", ["both", "column"], ["scored"], axis=1),
+    ]
+    return nodes, constants
+
+
 def write_checkpoint(
     folder: Path,
-    layers: Sequence[nn.Module],
+    network: PolicyNetwork,
     given: Inputs,
     game: Any,
     config: str,
@@ -99,7 +159,7 @@ def write_checkpoint(
 
     Args:
         folder: must not exist.
-        layers: from inputs to logits.
+        network: from inputs to logits.
         given: what makes inputs of an observation.
         game: the ``coyote_env.core.game.Game`` it was trained for.
         config: the run's configuration, TOML.
@@ -108,7 +168,7 @@ def write_checkpoint(
 
     Raises FileExistsError, OSError; TypeError for layers that cannot be exported.
     """
-    graph = policy_graph(layers, given)
+    graph = policy_graph(network, given)
     versions = library_versions()
     manifest = {
         "format_version": FORMAT_VERSION,

@@ -133,6 +133,11 @@ class NetworkConfig:
         True,
         "What the network is given is shifted and scaled to mean 0 and deviation 1 over what the learner has seen.",
     )
+    action_head: bool = _setting(
+        True,
+        "Sections of the observation that speak of single actions (`Game.action_rows`) also act on the logits of these "
+        "directly, by weights that the actions share.",
+    )
     open_critic: bool = _setting(
         False,
         "The value sees every card. It is asked in training alone; the policy sees what its seat sees. "

@@ -9,6 +9,8 @@ number which ones still stand to be named, and so where the bid is, in the terms
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -24,17 +26,27 @@ class Inputs:
     """From observations (B, L) and masks (B, A) to what a network takes, float32 (B, `size`).
 
     Attributes: `mean`, `deviation`, float64 (`size`,), of all rows that were counted; `count`, float64 (1,), how many.
-    Before any was counted, 0 and 1: numbers go through as they are.
+    Before any was counted, 0 and 1: numbers go through as they are. `moving`, bool (`size`,): those to be standardised,
+    all but `as_it_is`, which an ActionHead reads.
     """
 
     def __init__(
-        self, observation_size: int, num_actions: int, *, sees_mask: bool = False, standardise: bool = False
+        self,
+        observation_size: int,
+        num_actions: int,
+        *,
+        sees_mask: bool = False,
+        standardise: bool = False,
+        as_it_is: Sequence[slice] = (),
     ) -> None:
         self.observation_size, self.num_actions = observation_size, num_actions
         self.sees_mask, self.standardise = sees_mask, standardise
         self.size = observation_size + (num_actions if sees_mask else 0)
         self.mean, self.deviation = np.zeros(self.size), np.ones(self.size)
         self.count = np.zeros(1)
+        self.moving = np.ones(self.size, np.bool_)
+        for part in as_it_is:
+            self.moving[part] = False
 
     @property
     def plain(self) -> bool:
@@ -44,7 +56,8 @@ class Inputs:
     @property
     def scale(self) -> NDArray[np.float64]:
         """What a number less its mean is divided by, (`size`,)."""
-        return np.maximum(self.deviation, LEAST_DEVIATION)
+        scale: NDArray[np.float64] = np.where(self.moving, np.maximum(self.deviation, LEAST_DEVIATION), 1.0)
+        return scale
 
     def __call__(self, observations: NDArray[np.float32], masks: NDArray[np.generic] | None) -> Tensor:
         """A fresh tensor. `masks` is whatever is 0 where an action is illegal; None for seats that wait: no action."""
@@ -81,8 +94,8 @@ class Inputs:
         share = len(rows) / (self.count + len(rows))
         gap = mean - self.mean
         spread = (1 - share) * self.deviation**2 + share * square + share * (1 - share) * gap**2
-        self.mean += share * gap
-        self.deviation[:] = np.sqrt(spread)
+        self.mean[self.moving] += (share * gap)[self.moving]
+        self.deviation[self.moving] = np.sqrt(spread)[self.moving]
         self.count += len(rows)
         if kept is not None:
             kept *= torch.from_numpy((scale / self.scale).astype(np.float32))

@@ -11,24 +11,24 @@ from __future__ import annotations
 import copy
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from .network import masked_log_probabilities
+from .network import PolicyNetwork, masked_log_probabilities
 from .workers import Workers
 
 
 class Magnet:
-    """A copy of the policy's layers that follows them.
+    """A copy of the policy's network that follows it.
 
     Args:
-        layers: of the policy, from observation to logits; the copy starts equal to them.
+        network: the policy's; the copy starts equal to it.
         kind: "ema" or "periodic".
         period: of kind "periodic": it becomes the policy after every so many updates.
     """
 
-    def __init__(self, layers: list[nn.Module], kind: str, period: int) -> None:
-        self._layers = nn.Sequential(*layers)
-        self.network = copy.deepcopy(self._layers).requires_grad_(False)
+    def __init__(self, network: PolicyNetwork, kind: str, period: int) -> None:
+        self._policy = network
+        self.network = copy.deepcopy(network).requires_grad_(False)
         self.kind, self.period = kind, period
         self.age = 0  # updates since it last became the policy
 
@@ -50,6 +50,6 @@ class Magnet:
             return
         weight = 1.0 - decay if self.kind == "ema" else 1.0
         with torch.no_grad():
-            for mine, theirs in zip(self.network.parameters(), self._layers.parameters(), strict=True):
+            for mine, theirs in zip(self.network.parameters(), self._policy.parameters(), strict=True):
                 mine.lerp_(theirs, weight)
         self.age = 0

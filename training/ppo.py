@@ -30,7 +30,7 @@ from .errors import TrainingError
 from .inputs import Inputs
 from .loss import TERMS, draw, loss_and_gradient
 from .magnet import Magnet
-from .network import forward, policy_kwargs, policy_layers
+from .network import ActionHead, forward, policy_kwargs, policy_network, widen
 from .opponents import OpponentPool
 from .seating import LEARNER, Seating
 from .vec_env import SelfPlayVecEnv, TableBatch
@@ -95,8 +95,12 @@ class SelfPlayPPO(MaskablePPO):
         game = env.batch.game
         num_seats = int(game.num_seats)
         # What the policy is given of an observation, and what the critic is.
-        kinds = {"sees_mask": network.sees_mask, "standardise": network.standardise}
-        self.inputs = Inputs(game.layout.size, int(game.num_actions), **kinds)
+        kinds: dict[str, Any] = {"sees_mask": network.sees_mask, "standardise": network.standardise}
+        head = None
+        if network.action_head and game.action_rows:
+            head = ActionHead(game.layout, game.action_rows, int(game.num_actions))
+        untouched = [] if head is None else [where for where, _, _ in head.parts]
+        self.inputs = Inputs(game.layout.size, int(game.num_actions), **kinds, as_it_is=untouched)
         self.views = Inputs(game.layout.size, int(game.num_actions), **kinds) if self.open_critic else self.inputs
         self.seating = Seating(game, opponents, opponent_share, env.num_envs, learner_alone, opponents_alike)
         super().__init__(
@@ -110,9 +114,11 @@ class SelfPlayPPO(MaskablePPO):
             rollout_buffer_kwargs={"num_seats": num_seats, "seed": seed, "inputs": self.inputs, "views": self.views},
             **kwargs,
         )
+        if head is not None:
+            widen(self.policy, head)
         self.magnet = None
         if magnet != "none":
-            self.magnet = Magnet(policy_layers(self.policy), magnet, magnet_period)
+            self.magnet = Magnet(policy_network(self.policy), magnet, magnet_period)
         self.magnet_decay = magnet_decay if callable(magnet_decay) else (lambda _: float(magnet_decay))
         self.magnet_weight = magnet_weight
         self._references: Tensor | None = None  # the magnet's log probabilities of the rollout's decisions

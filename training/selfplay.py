@@ -429,7 +429,7 @@ class Run:
     def write_checkpoint(self, folder: Path) -> None:
         """The learner's policy as it is now."""
         from .checkpoint import write_checkpoint
-        from .network import policy_layers
+        from .network import policy_network
 
         training = {
             "steps": self.model.num_timesteps,
@@ -440,7 +440,7 @@ class Run:
         }
         model = self.model
         write_checkpoint(
-            folder, policy_layers(model.policy), model.inputs, self.game, dump_config(self.config), training
+            folder, policy_network(model.policy), model.inputs, self.game, dump_config(self.config), training
         )
         self.last_checkpoint = folder
 
