@@ -50,7 +50,7 @@ PUBLISHED: dict[str, Published] = {
         "coyote_v0/gigamic-2011-4p", "826532ea086e1377d6f1e451182e9c75dff198c46806dd3c6c831b80db90e610"
     ),
     "published-scout-4p": Published(
-        "scout_v0/rulebook-4p", "ddda774006d8f0219ba78f357d85cfa1b71c69b4eb0725e4e5db97823444c4f6"
+        "scout_v0/rulebook-4p", "34d22287407274844abfa0299b86ea6061566a47162ed625ac36d918d22ec281"
     ),
 }
 _PACKAGE = Path(__file__).resolve().parent
