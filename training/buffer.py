@@ -201,10 +201,12 @@ class SelfPlayBuffer(MaskableRolloutBuffer):
         for rows in (self.rows() | advantages).values():
             rows[exchanged[0]] = rows[exchanged[1]]
 
-    def restandardise(self, inputs: Inputs, rows: Tensor) -> None:
-        """Count what was learnt from into `inputs`, and have those of `rows` that are open follow: they stay in use."""
+    def count_in(self) -> None:
+        """Have `inputs` and `views` count what was learnt from, and the open decisions follow: they stay in use."""
         left = slice(self.size_rows, self.size_rows + self.num_open)
-        inputs.count_in(rows[: self.size_rows], rows[left])
+        self.inputs.count_in(self.input_rows[: self.size_rows], self.input_rows[left])
+        if self.views is not self.inputs:
+            self.views.count_in(self.view_rows[: self.size_rows], self.view_rows[left])
 
     def minibatches(self, batch_size: int | None) -> Iterator[Tensor]:
         """Rows of one pass in random order, int64[n] each, in equal parts of about `batch_size` (None: one part).

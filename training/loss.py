@@ -1,7 +1,7 @@
 """PPO's loss with its gradient, and sampling, in one pass over each row of logits.
 
 At a table of hundreds of actions with a dozen legal ones, most of what autograd does between logits and loss is moving
-zeros: a quarter to a half of a gradient step (training/README.md). The gradient of a softmax is short enough to write
+zeros: a third or more of a gradient step (training/README.md). The gradient of a softmax is short enough to write
 down, so these kernels look at the legal actions alone. Tests hold them equal to autograd on sb3-contrib's formulas.
 
 With z the logits, p = softmax(z) over the legal actions, l = log p, H = -sum p l, and d the action in question,

@@ -286,9 +286,7 @@ class SelfPlayPPO(MaskablePPO):
         if self.magnet is not None:
             self.magnet.follow(self.magnet_decay(self._current_progress_remaining))
         # Only now: what the rollout was decided by, and the update, are of one piece.
-        buffer.restandardise(self.inputs, buffer.input_rows)
-        if self.views is not self.inputs:
-            buffer.restandardise(self.views, buffer.view_rows)
+        buffer.count_in()
         policy_loss, value_loss, entropy, kl, clipped, magnet_kl, surprise = np.mean(totals, axis=0).tolist()
         self.logger.record("train/policy_gradient_loss", policy_loss)
         self.logger.record("train/value_loss", value_loss)
