@@ -98,9 +98,9 @@ class ActionHead(nn.Module):
 
     A row of a game's ``action_rows`` has numbers x, of the position, and facts f, of the action. With latent h of the
     policy, the logit of its action gets u(h) x + v(h) f + w(h) more, u, v and w being linear and the same for all rows
-    of the section. Without this the last layer would learn for each Show, of hundreds, on its own that it is bad to be
-    left with single cards; shares of what networks imitate are in training/README.md. (Scores of an action from what is
-    known of it: as in pointer networks, Vinyals et al. 2015, arXiv 1506.03134.)
+    of the section. Without this the last layer would learn for each action, of hundreds, on its own what such a number
+    means; how much faster networks imitate with it is in training/README.md. (Scores of an action from what is known of
+    it: as in pointer networks, Vinyals et al. 2015, arXiv 1506.03134.)
 
     u, v and w are further outputs of the policy's last layer, `size` in number: see ``widen``.
     """
