@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import configure
-from stable_baselines3.common.utils import explained_variance
 
-from tests.toy_games import Coin, Knockout, Nim, RandomPolicy
+from tests.toy_games import Knockout, Nim, RandomPolicy
 from training.config import NetworkConfig
 from training.errors import TrainingError
 from training.loss import TERMS
@@ -75,7 +74,7 @@ def nim_answers(model: SelfPlayPPO) -> tuple[dict[int, int], dict[int, float]]:
         seen[0, stones] = seen[0, 10] = 1.0
         legal = (torch.arange(1, 4) <= stones).unsqueeze(0)
         with torch.no_grad():
-            logits, values = forward(model.policy, seen, seen)
+            logits, values = forward(model.policy, seen)
         best[stones] = 1 + int(masked_log_probabilities(logits, legal).argmax())
         value[stones] = float(values)
     return best, value
@@ -173,7 +172,7 @@ def test_forward_pass_equals_the_policy_class():
     observations, masks, actions = buffer.observation_rows[rows], buffer.mask_rows[rows], buffer.action_rows[rows]
     with torch.no_grad():
         values, log_probs, entropy = model.policy.evaluate_actions(observations, actions, masks)
-        logits, own_values = forward(model.policy, observations, observations)
+        logits, own_values = forward(model.policy, observations)
         own = masked_log_probabilities(logits, masks)
     assert entropy is not None
     torch.testing.assert_close(own_values, values.flatten())
@@ -424,35 +423,6 @@ def test_what_is_open_is_standardised_as_what_comes_later():
         expected = model.inputs(buffer.observation_rows[rows].numpy(), buffer.mask_rows[rows].numpy())
         torch.testing.assert_close(buffer.input_rows[rows], expected, atol=1e-5, rtol=1e-5)
         assert len(expected) > 0
-
-
-def test_an_open_critic_sees_what_is_hidden_and_the_policy_does_not():
-    model = learner(Coin(64), replace(SMALL, open_critic=True))
-    collect(model)
-    buffer = model.rollout_buffer
-    rows = slice(0, buffer.size())
-    assert not buffer.observation_rows[rows, 1:].any()
-    assert (buffer.view_rows[rows, 1:].sum(dim=1) == 1).all()
-    with torch.no_grad():
-        logits, values = forward(model.policy, buffer.observation_rows[rows], buffer.view_rows[rows])
-    torch.testing.assert_close(buffer.value_rows[rows], values)
-    assert len(values.unique()) == 2
-    assert len(logits.unique(dim=0)) == 1
-    assert len(policy_network(model.policy).layers) == 5  # what is published knows nothing of the critic
-
-
-@pytest.mark.parametrize("open_critic", [True, False])
-def test_an_open_critic_takes_luck_out_of_what_a_decision_is_worth(open_critic):
-    # All that is left to chance for a policy that guesses one side is how the coin lies.
-    model = learner(Coin(64), replace(SMALL, open_critic=open_critic))
-    for _ in range(20):
-        collect(model)
-        model.train()
-        with torch.no_grad():
-            dict(model.policy.named_parameters())["action_net.bias"][:] = torch.tensor([20.0, -20.0])
-    collect(model)
-    explained = explained_variance(model.rollout_buffer.values, model.rollout_buffer.returns)
-    assert explained > 0.9 if open_critic else explained < 0.1
 
 
 def test_the_mask_is_the_seat_to_moves():

@@ -51,10 +51,9 @@ class ToyBatch:
                 self._deal(i)
         self._see()
 
-    def observe(self, seats: int | NDArray[np.integer], *, all_seen: bool = False) -> NDArray[np.float32]:
+    def observe(self, seats: int | NDArray[np.integer]) -> NDArray[np.float32]:
         seats = np.broadcast_to(seats, self.num_tables)
-        look = self.look_at_all if all_seen else self.look
-        return np.stack([look(i, int(s)) for i, s in enumerate(seats)]).astype(np.float32)
+        return np.stack([self.look(i, int(s)) for i, s in enumerate(seats)]).astype(np.float32)
 
     def seen(self, view: Any, tables: NDArray[np.integer]) -> NDArray[np.float32]:
         assert view is self.game
@@ -80,10 +79,6 @@ class ToyBatch:
 
     def look(self, i: int, seat: int) -> NDArray[np.float32]:
         raise NotImplementedError
-
-    def look_at_all(self, i: int, seat: int) -> NDArray[np.float32]:
-        """The same with nothing hidden."""
-        return self.look(i, seat)
 
     def legal(self, i: int) -> NDArray[np.int8]:
         raise NotImplementedError
@@ -179,38 +174,6 @@ class Knockout(ToyBatch):
         mask = np.array([(self.clock[i] + k) % 3 != 0 for k in range(4)], np.int8)
         mask[self.seat[i]] = 1
         return mask
-
-
-class Coin(ToyBatch):
-    """One of two seats guesses how a coin lies and is paid 1 or -1 by the other. Nothing tells it how."""
-
-    num_actions = 2
-    num_seats = 2
-    sections = (
-        Section("to_move", (1,), 0, 1, "whether the looking seat is to move"),
-        Section("coin", (2,), 0, 1, "how the coin lies, where that is seen"),
-    )
-
-    def __init__(self, num_tables: int) -> None:
-        super().__init__(num_tables)
-        self.coin = np.zeros(num_tables, np.int64)
-
-    def deal(self, i: int) -> None:
-        self.seat[i], self.coin[i] = self.rngs[i].integers(2, size=2)
-
-    def move(self, i: int, action: int) -> bool:
-        won = 1.0 if action == self.coin[i] else -1.0
-        self.rewards[i, self.seat[i]], self.rewards[i, 1 - self.seat[i]] = won, -won
-        return True
-
-    def look(self, i: int, seat: int) -> NDArray[np.float32]:
-        return np.array([seat == self.seat[i], 0, 0], np.float32)
-
-    def look_at_all(self, i: int, seat: int) -> NDArray[np.float32]:
-        return np.array([seat == self.seat[i], self.coin[i] == 0, self.coin[i] == 1], np.float32)
-
-    def legal(self, i: int) -> NDArray[np.int8]:
-        return np.ones(2, np.int8)
 
 
 class RandomPolicy:

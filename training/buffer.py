@@ -41,7 +41,6 @@ class SelfPlayBuffer(MaskableRolloutBuffer):
         num_seats: int = 2,
         seed: int | None = None,
         inputs: Inputs | None = None,
-        views: Inputs | None = None,
     ) -> None:
         self.num_seats = num_seats
         self.rng = np.random.default_rng(seed)
@@ -49,12 +48,10 @@ class SelfPlayBuffer(MaskableRolloutBuffer):
         assert isinstance(observation_space, spaces.Box)
         assert isinstance(action_space, spaces.Discrete)
         self.observation_rows = torch.zeros((capacity, *observation_space.shape), dtype=torch.float32)
-        # What the network is given of them, and what the critic is: the same, or made of views with every card open.
+        # What the network is given of them.
         self.inputs = inputs or Inputs(self.observation_rows.shape[1], int(action_space.n))
-        self.views = views or self.inputs
         given = torch.zeros((capacity, self.inputs.size), dtype=torch.float32)
         self.input_rows = self.observation_rows if self.inputs.plain else given
-        self.view_rows = self.input_rows if self.views is self.inputs else torch.zeros_like(given)
         self.mask_rows = torch.zeros((capacity, int(action_space.n)), dtype=torch.bool)
         self.action_rows = torch.zeros(capacity, dtype=torch.int64)
         self.value_rows = torch.zeros(capacity, dtype=torch.float32)
@@ -104,8 +101,6 @@ class SelfPlayBuffer(MaskableRolloutBuffer):
         }
         if self.input_rows is not self.observation_rows:
             rows["input"] = self.input_rows.numpy()
-        if self.view_rows is not self.input_rows:
-            rows["view"] = self.view_rows.numpy()
         return rows
 
     def open_rows(
@@ -113,14 +108,12 @@ class SelfPlayBuffer(MaskableRolloutBuffer):
         observation: NDArray[np.float32],
         mask: NDArray[np.int8],
         tables: NDArray[np.int64],
-        view: NDArray[np.float32] | None = None,
     ) -> slice:
         """Take rows for the decisions to be made at `tables` and copy what is seen there.
 
         Args:
             observation: float32[T, L], mask: int8[T, A], of the seats to move at all tables.
             tables: int64[n], those where the learner moves.
-            view: float32[T, L], what an open critic sees there.
 
         Returns the rows, for what is decided there: `action_rows`, `log_prob_rows` (of the policy at that time),
         `value_rows`. Raises ValueError if one of those seats has no legal action.
@@ -138,8 +131,6 @@ class SelfPlayBuffer(MaskableRolloutBuffer):
             )
         if not self.inputs.plain:
             self.input_rows[rows] = self.inputs(seen, legal)
-        if view is not None:
-            self.view_rows[rows] = self.views(view[tables], legal)
         self.size_rows = rows.stop
         return rows
 
@@ -202,11 +193,9 @@ class SelfPlayBuffer(MaskableRolloutBuffer):
             rows[exchanged[0]] = rows[exchanged[1]]
 
     def count_in(self) -> None:
-        """Have `inputs` and `views` count what was learnt from, and the open decisions follow: they stay in use."""
+        """Have `inputs` count what was learnt from, and the open decisions follow: they stay in use."""
         left = slice(self.size_rows, self.size_rows + self.num_open)
         self.inputs.count_in(self.input_rows[: self.size_rows], self.input_rows[left])
-        if self.views is not self.inputs:
-            self.views.count_in(self.view_rows[: self.size_rows], self.view_rows[left])
 
     def minibatches(self, batch_size: int | None) -> Iterator[Tensor]:
         """Rows of one pass in random order, int64[n] each, in equal parts of about `batch_size` (None: one part).

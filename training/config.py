@@ -138,11 +138,6 @@ class NetworkConfig:
         "Sections of the observation that speak of single actions (`Game.action_rows`) also act on the logits of these "
         "directly, by weights that the actions share.",
     )
-    open_critic: bool = _setting(
-        False,
-        "The value sees every card. It is asked in training alone; the policy sees what its seat sees. "
-        "Nothing is shared then: the value has layers as wide as `shared` of its own.",
-    )
 
 
 @dataclass(frozen=True)

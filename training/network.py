@@ -52,26 +52,20 @@ def policy_kwargs(config: NetworkConfig, size: int) -> dict[str, Any]:
         "activation_fn": ACTIVATIONS[config.activation],
         "features_extractor_class": Trunk,
         "features_extractor_kwargs": {"widths": list(config.shared), "activation": config.activation, "size": size},
-        "share_features_extractor": not config.open_critic,
         # One fused kernel instead of a dozen small ones per parameter; eps as SB3 sets it by default.
         "optimizer_kwargs": {"eps": 1e-5, "fused": True},
     }
 
 
-def forward(policy: Any, inputs: Tensor, views: Tensor) -> tuple[Tensor, Tensor]:
-    """Unmasked logits float32[B, A] and values float32[B] of SB3 actor-critic `policy`, given its inputs.
-
-    `views` is what the critic is given, float32[B, size]: the inputs themselves, unless the critic is open.
-    """
-    if not policy.share_features_extractor:
-        return forward_logits(policy, inputs), forward_values(policy, views)
+def forward(policy: Any, inputs: Tensor) -> tuple[Tensor, Tensor]:
+    """Unmasked logits float32[B, A] and values float32[B] of SB3 actor-critic `policy`, given its inputs."""
     policy_latent, value_latent = policy.mlp_extractor(policy.features_extractor(inputs))
     return _logits(policy, policy_latent, inputs), policy.value_net(value_latent).flatten()
 
 
 def forward_logits(policy: Any, inputs: Tensor) -> Tensor:
     """Logits alone, float32[B, A]."""
-    latent = policy.mlp_extractor.forward_actor(policy.pi_features_extractor(inputs))
+    latent = policy.mlp_extractor.forward_actor(policy.features_extractor(inputs))
     return _logits(policy, latent, inputs)
 
 
@@ -79,13 +73,6 @@ def _logits(policy: Any, latent: Tensor, inputs: Tensor) -> Tensor:
     outputs: Tensor = policy.action_net(latent)
     head = action_head(policy)
     return outputs if head is None else head(outputs, inputs)
-
-
-def forward_values(policy: Any, views: Tensor) -> Tensor:
-    """Values alone, float32[B], from what the critic is given."""
-    latent = policy.mlp_extractor.forward_critic(policy.vf_features_extractor(views))
-    values: Tensor = policy.value_net(latent).flatten()
-    return values
 
 
 def masked_log_probabilities(logits: Tensor, mask: Tensor) -> Tensor:
@@ -158,7 +145,7 @@ class PolicyNetwork(nn.Module):
 
 def policy_network(policy: Any) -> PolicyNetwork:
     """The part of SB3 actor-critic `policy` that makes logits of inputs."""
-    layers = [*policy.pi_features_extractor.layers, *policy.mlp_extractor.policy_net, policy.action_net]
+    layers = [*policy.features_extractor.layers, *policy.mlp_extractor.policy_net, policy.action_net]
     return PolicyNetwork(layers, action_head(policy))
 
 

@@ -85,23 +85,23 @@ class SelfPlayPPO(MaskablePPO):
         self.action_rng, self.opponent_rng, self.seating_rng, self.teacher_rng = streams
         self.opponents = opponents
         self.batch = env.batch
-        # The value then sees every card (Pinto et al. 2017, arXiv 1710.06542): luck is taken out of what a decision is
-        # worth, and a baseline that depends on hidden cards biases no gradient, as it does not depend on the action.
-        self.open_critic = network.open_critic
         self.shaping = shaping
         self.workers = Workers(workers)
         self.stop = stop
         self.entropy_schedule = ent_coef if callable(ent_coef) else (lambda _: float(ent_coef))
         game = env.batch.game
         num_seats = int(game.num_seats)
-        # What the policy is given of an observation, and what the critic is.
-        kinds: dict[str, Any] = {"sees_mask": network.sees_mask, "standardise": network.standardise}
         head = None
         if network.action_head and game.action_rows:
             head = ActionHead(game.layout, game.action_rows, int(game.num_actions))
         untouched = [] if head is None else [where for where, _, _ in head.parts]
-        self.inputs = Inputs(game.layout.size, int(game.num_actions), **kinds, as_it_is=untouched)
-        self.views = Inputs(game.layout.size, int(game.num_actions), **kinds) if self.open_critic else self.inputs
+        self.inputs = Inputs(
+            game.layout.size,
+            int(game.num_actions),
+            sees_mask=network.sees_mask,
+            standardise=network.standardise,
+            as_it_is=untouched,
+        )
         self.seating = Seating(game, opponents, opponent_share, env.num_envs, learner_alone, opponents_alike)
         super().__init__(
             "MlpPolicy",
@@ -111,7 +111,7 @@ class SelfPlayPPO(MaskablePPO):
             ent_coef=self.entropy_schedule(1.0),
             device="cpu",
             rollout_buffer_class=SelfPlayBuffer,
-            rollout_buffer_kwargs={"num_seats": num_seats, "seed": seed, "inputs": self.inputs, "views": self.views},
+            rollout_buffer_kwargs={"num_seats": num_seats, "seed": seed, "inputs": self.inputs},
             **kwargs,
         )
         if head is not None:
@@ -170,8 +170,7 @@ class SelfPlayPPO(MaskablePPO):
             who = seats_of[tables, batch.seat]
             learner = who == LEARNER
             mine = np.flatnonzero(learner)
-            view = batch.observe(batch.seat, all_seen=True) if self.open_critic else None
-            rows = buffer.open_rows(batch.observation, batch.action_mask, mine, view)
+            rows = buffer.open_rows(batch.observation, batch.action_mask, mine)
             actions[mine] = self._decide(rows)
             seating.act(actions, who, batch, self.opponent_rng)
             seats = batch.seat.copy()
@@ -209,7 +208,7 @@ class SelfPlayPPO(MaskablePPO):
         def work(part: slice) -> None:
             where = slice(rows.start + part.start, rows.start + part.stop)
             with torch.inference_mode():
-                logits, values = forward(self.policy, buffer.input_rows[where], buffer.view_rows[where])
+                logits, values = forward(self.policy, buffer.input_rows[where])
                 buffer.value_rows[where] = values
             draw(
                 logits.numpy(),
@@ -336,9 +335,7 @@ class SelfPlayPPO(MaskablePPO):
 
         def work(part: slice) -> tuple[tuple[Tensor, ...], NDArray[np.float64]]:
             mine = rows[part]
-            inputs = buffer.input_rows[mine]
-            views = buffer.view_rows[mine] if self.open_critic else inputs
-            logits, values = forward(self.policy, inputs, views)
+            logits, values = forward(self.policy, buffer.input_rows[mine])
             sums = np.empty(len(TERMS), np.float64)
             slopes = [torch.empty_like(logits), torch.empty_like(values)]
             # Sums over the part divided by the size of the whole: parts add up to the mean over the minibatch.

@@ -20,7 +20,6 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -130,19 +129,18 @@ def floor(model: SelfPlayPPO, workers: Workers, rows: int) -> None:
     The forward passes of a rollout are as many and as wide as the learner's; updates are Adam's on PPO's loss.
     """
     policy, buffer = model.policy, model.rollout_buffer
-    inputs, views = buffer.input_rows, buffer.view_rows
-    masks, actions = buffer.mask_rows, buffer.action_rows
+    inputs, masks, actions = buffer.input_rows, buffer.mask_rows, buffer.action_rows
     parameters = [p for p in policy.parameters() if p.requires_grad]
     optimizer = torch.optim.Adam(parameters, lr=0.0, fused=True)
     each, minibatch = max(1, rows // model.n_steps), model.batch_size or rows
 
     def decide(part: slice) -> None:
         with torch.inference_mode():
-            logits, _ = forward(policy, inputs[part], views[part])
+            logits, _ = forward(policy, inputs[part])
             torch.multinomial(torch.softmax(logits.masked_fill(~masks[part], -1e8), dim=1), 1)
 
     def gradients(chosen: torch.Tensor) -> Sequence[torch.Tensor]:
-        logits, values = forward(policy, inputs[chosen], views[chosen])
+        logits, values = forward(policy, inputs[chosen])
         log_probabilities = torch.log_softmax(logits.masked_fill(~masks[chosen], -1e8), dim=1)
         taken = log_probabilities.gather(1, actions[chosen].unsqueeze(1)).squeeze(1)
         entropy = (log_probabilities.exp() * log_probabilities).sum(dim=1)
@@ -205,7 +203,7 @@ def usual_route(config: Config, game: Game, seconds: float) -> float:
         n_steps=steps,
         batch_size=min(config.ppo.minibatch, steps),
         n_epochs=config.ppo.epochs,
-        policy_kwargs=policy_kwargs(replace(config.network, open_critic=False), game.layout.size),
+        policy_kwargs=policy_kwargs(config.network, game.layout.size),
         device="cpu",
         seed=0,
     )

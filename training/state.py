@@ -189,11 +189,8 @@ def _arrays(model: SelfPlayPPO) -> dict[str, NDArray[Any]]:
     if model.magnet is not None:
         for name, parameter in model.magnet.network.named_parameters():
             arrays[f"magnet.{name}"] = parameter.numpy()
-    for name, given in (("inputs", model.inputs), ("views", model.views)):
-        if name == "views" and given is model.inputs:
-            continue
-        for field in ("mean", "deviation", "count"):
-            arrays[f"{name}.{field}"] = getattr(given, field)
+    for field in ("mean", "deviation", "count"):
+        arrays[f"inputs.{field}"] = getattr(model.inputs, field)
     for name, rows in _open_rows(model).items():
         arrays[f"open.{name}"] = rows
     tables = _tables(model).states

@@ -37,10 +37,6 @@ class TableBatch(Protocol):
     def step(self, actions: NDArray[np.integer]) -> None:
         """One move at every table, int (T,)."""
 
-    def observe(self, seats: Any, *, all_seen: bool = False) -> NDArray[np.float32]:
-        """What the named seat sees at each table, or would with every card open: (T, L), fresh."""
-        ...
-
     def seen(self, view: Any, tables: NDArray[np.intp]) -> NDArray[np.float32]:
         """What the seat to move sees at ``tables`` (n,), as ``view``, the game with another sight, has it; fresh."""
         ...
