@@ -27,6 +27,7 @@ README = ROOT / "README.md"
 COYOTE_PAGE = ROOT / "coyote_env" / "coyote" / "README.md"
 SCOUT_PAGE = ROOT / "coyote_env" / "scout" / "README.md"
 TRAINING_README = ROOT / "training" / "README.md"
+RESULTS = ROOT / "training" / "results"
 
 BLOCK = re.compile(
     r"^```python\n(?P<code>.*?)^```\n(?:(?P<gap>\n*)^```text\n(?P<output>.*?)^```\n)?", re.MULTILINE | re.DOTALL
@@ -399,6 +400,37 @@ def baselines() -> str:
 
 
 # ---------------------------------------------------------------------------------------------------------------
+# Training
+
+
+def settings() -> str:
+    """Every setting of a training run, by ``training.config``."""
+    from training.config import markdown
+
+    return markdown()
+
+
+def equilibrium() -> str:
+    """How near an equilibrium self-play comes, by the figures of ``training.nash_proof`` in training/results."""
+    rows = []
+    for path in sorted(RESULTS.glob("mini-*.json")):
+        data = json.loads(path.read_text(encoding="utf-8"))
+        for name, points in data["curves"].items():
+            decisions, seconds, found = points[-1]
+            millions, least = f"{decisions / 1e6:,.0f} million", min(point[2] for point in points)
+            rows.append((f"`{path.stem}`", name, millions, f"{seconds:.0f}", f"{found:.4f}", f"{least:.4f}"))
+    head = ("table", "run", "decisions (CFR+: nodes)", "seconds", "NashConv at the end", "least on the way")
+    return table(head, rows)
+
+
+def ablation() -> str:
+    """One setting changed at a time, by the figures of ``training.ablation`` in training/results."""
+    from training.ablation import markdown, read_runs
+
+    return markdown(read_runs(RESULTS / "ablation.json"))
+
+
+# ---------------------------------------------------------------------------------------------------------------
 # Documents
 
 PARTS: dict[Path, Mapping[str, Callable[[], str]]] = {
@@ -412,6 +444,7 @@ PARTS: dict[Path, Mapping[str, Callable[[], str]]] = {
         "facts": scout_facts, "sizes": scout_sizes, "arguments": scout_arguments, "observation": scout_observation,
         "actions": scout_actions,
     },
+    TRAINING_README: {"settings": settings, "equilibrium": equilibrium, "ablation": ablation},
 }  # fmt: skip
 
 MARKED = re.compile(
@@ -436,10 +469,6 @@ def with_parts(text: str, parts: Mapping[str, Callable[[], str]]) -> str:
 def updated(path: Path) -> str:
     """What a document should say today."""
     text = path.read_text(encoding="utf-8")
-    if path == TRAINING_README:
-        from training.config import readme_with_settings
-
-        return readme_with_settings(text)
     if path in PARTS:
         text = with_parts(text, PARTS[path])
     return run_blocks(text, path)[0]

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from tests.test_training_run import TINY
+from tests.test_training_run import TINY, result_of
 from training import ablation, selfplay
 from training.ablation import Run, folder_name, markdown, read_runs
-from training.report import Matrix, Result
+from training.report import Matrix
 
 
 def test_every_variant_is_trained_with_every_seed_once(tmp_path, monkeypatch, capsys):
@@ -47,7 +47,7 @@ def test_every_variant_is_trained_with_every_seed_once(tmp_path, monkeypatch, ca
 def test_the_table():
     matrix = Matrix(["100", "200", "the policy"], [[None, 0.2, 0.1], [0.3, None, 0.2], [0.51, 0.4, None]], 200)
     runs = [
-        Run(changed, seed, 1000, 2.0, [Result.from_wins("bayes", 100, 10 * seed + len(changed), 4)], matrix)
+        Run(changed, seed, 1000, 2.0, [result_of("bayes", 100, 10 * seed + len(changed), 4)], matrix)
         for seed in (1, 2)
         for changed in ([], ["ppo.magnet=ema"])
     ]

@@ -10,10 +10,9 @@ import pytest
 from coyote_env.policies import load_policy
 from tests.test_training_opponents import table
 from tests.test_training_ppo import pool
-from tests.test_training_run import TINY
+from tests.test_training_run import TINY, result_of
 from tests.toy_games import RandomPolicy
 from training import best_response, selfplay
-from training.report import Result
 from training.seating import LEARNER, Seating
 
 
@@ -40,7 +39,7 @@ def test_a_policys_manifest_gets_the_figure(tmp_path, capsys):
 
 
 def test_the_statement():
-    text = best_response.statement(Result.from_wins("bayes", 1000, 400, 4), 5000)
+    text = best_response.statement(result_of("bayes", 1000, 400, 4), 5000)
     assert text.splitlines()[0] == "a learner of 5,000 decisions wins 40.0% beside bayes, fair share 25.0%:"
     assert text.splitlines()[1].startswith("+15.0% (+12.0% to +18.1%), a lower bound")
 

@@ -25,10 +25,10 @@ def history(count: int, **settings: Any) -> OpponentPool:
 
 
 def drawn(opponents: OpponentPool, times: int = 2000) -> dict[str, float]:
-    """How many of so many draws each is in, as a share."""
+    """The share of each in what so many draws give."""
     rng = np.random.default_rng(1)
     names = [name for _ in range(times) for name in opponents.draw(rng)]
-    return {name: names.count(name) / times for name in dict.fromkeys(names)}
+    return {name: names.count(name) / len(names) for name in dict.fromkeys(names)}
 
 
 # --- The pool --------------------------------------------------------------------------------------------------------
@@ -38,10 +38,10 @@ def test_latest_is_the_newest_alone():
     assert drawn(history(20, sampling="latest", distinct=3)) == {"s19": 1.0}
 
 
-def test_uniform_draws_different_ones_all_alike():
+def test_uniform_draws_all_alike():
     shares = drawn(history(20, sampling="uniform", distinct=4))
     assert len(shares) == 20
-    assert max(abs(share - 0.2) for share in shares.values()) < 0.04
+    assert max(abs(share - 0.05) for share in shares.values()) < 0.01
 
 
 def test_delta_uniform_draws_from_the_last_share_of_the_history():
@@ -51,12 +51,13 @@ def test_delta_uniform_draws_from_the_last_share_of_the_history():
     assert drawn(history(3, sampling="delta_uniform", delta=0.01, distinct=2)) == {"s2": 1.0}
 
 
+@pytest.mark.parametrize("distinct", [1, 3])
 @pytest.mark.parametrize(
     ("weight", "power", "expected"),
     [("hard", 1.0, [0.9, 0.5, 0.1]), ("hard", 3.0, [0.729, 0.125, 0.001]), ("even", 3.0, [0.09, 0.25, 0.09])],
 )
-def test_pfsp_draws_by_how_often_the_learner_finishes_ahead(weight, power, expected):
-    opponents = history(3, sampling="pfsp", pfsp_weight=weight, pfsp_power=power, distinct=1, memory=10**9)
+def test_pfsp_draws_by_how_often_the_learner_finishes_ahead(weight, power, expected, distinct):
+    opponents = history(3, sampling="pfsp", pfsp_weight=weight, pfsp_power=power, distinct=distinct, memory=10**9)
     for name, score in (("s0", 0.1), ("s1", 0.5), ("s2", 0.9)):
         opponents.measured(name, 1e6, score * 1e6)  # so many that the imagined games are none
     shares = drawn(opponents, 10_000)
@@ -123,9 +124,16 @@ def table(num_seats: int) -> Any:
     return game
 
 
+def all_meet(seating: Seating, players: list[RandomPolicy]) -> None:
+    """Have the next draws give each of the players once."""
+    assert seating.pool is not None
+    seating.pool.draw = lambda rng: [player.name for player in players]  # type: ignore[method-assign]
+
+
 def seated(share: float, num_tables: int = 40, num_seats: int = 4, opponents: int = 3) -> Seating:
     players = [RandomPolicy(f"p{k}") for k in range(opponents)]
     seating = Seating(table(num_seats), pool(*players, distinct=3), share, num_tables)
+    all_meet(seating, players)
     seating.begin_rollout(np.random.default_rng(0))
     return seating
 
@@ -151,6 +159,7 @@ def test_opponents_sit_in_every_seat_and_leave_one_to_the_learner():
 def test_opponents_of_a_table_are_the_same_one_if_asked_for(alike):
     players = [RandomPolicy(name) for name in ("a", "b", "c")]
     seating = Seating(table(4), pool(*players, distinct=3), 1.0, 300, learner_alone=True, alike=alike)
+    all_meet(seating, players)
     seating.begin_rollout(np.random.default_rng(0))
     kinds = [set(row[row != LEARNER].tolist()) for row in seating.seats]
     assert {slot for kind in kinds for slot in kind} == {1, 2, 3}
@@ -203,7 +212,7 @@ def test_a_thousand_snapshots_take_no_more_memory_than_those_in_use():
     for _ in range(400):
         seating.begin_rollout(rng)
         met |= alive
-        assert 3 <= len(alive) <= 6
+        assert 1 <= len(alive) <= 6
         seating.paid(np.zeros((64, 4)), rng.random(64) < 0.5, rng)
     assert len(met) > 100  # and yet they change
 
@@ -231,7 +240,8 @@ def test_a_game_is_finished_by_those_who_began_it():
 def test_who_finished_ahead_is_counted_for_each_opponent():
     opponents = pool(RandomPolicy("a"), RandomPolicy("b"))
     seating, rng = Seating(table(4), opponents, 1.0, 2), np.random.default_rng(0)
-    seating.begin_rollout(rng)
+    seating.put(1, "a")
+    seating.put(2, "b")
     a, b = seating.names.index("a") + 1, seating.names.index("b") + 1
     seating.seats[:] = [[LEARNER, a, LEARNER, b], [LEARNER, LEARNER, a, a]]
     # Paid in two steps; the order at the end is what counts, and a difference of rounding is none.
@@ -241,7 +251,8 @@ def test_who_finished_ahead_is_counted_for_each_opponent():
     assert (opponents.opponents["b"].games, opponents.opponents["b"].ahead) == (1, 0.75)  # and against 0
     seating.seats[1] = [LEARNER, LEARNER, a, a]
     seating.paid(np.array([[0.0] * 4, [0.0, -1.0, 1e-12, -2.0]]), np.array([False, True]), rng)
-    assert (opponents.opponents["a"].games, opponents.opponents["a"].ahead) == (3, 0.5 + 0.25 + 1.0)
+    # At one table, but 0.25 ahead of one of its seats and 1 of the other.
+    assert (opponents.opponents["a"].games, opponents.opponents["a"].ahead) == (2, 0.5 + (0.25 + 1.0) / 2)
     assert not seating.returns[1].any()  # the next game begins at nothing
 
 
@@ -272,6 +283,7 @@ def test_scores_are_measured_in_training():
 def test_shares_of_pool_tables_and_of_the_learners_own():
     model = learner(Knockout(40), opponents=pool(RandomPolicy()), opponent_share=0.3)
     collect(model)
+    assert (model.seating.seats[:12] != LEARNER).any(axis=1).all()
     learner_made = model.rollout_buffer.step_learner
-    assert not learner_made[:, :12].all(axis=0).any()
+    assert learner_made[:, :12].mean() < 0.8
     assert learner_made[:, 12:].all()

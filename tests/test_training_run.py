@@ -10,6 +10,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from html.parser import HTMLParser
 from io import BytesIO, StringIO
 from pathlib import Path
@@ -66,6 +67,13 @@ progress_self_games = 4
 matrix_snapshots = 2
 matrix_games = 6
 """
+
+
+def result_of(
+    opponent: str, games: int, wins: float, num_seats: int, seats: Sequence[tuple[int, float]] = ()
+) -> Result:
+    """As a match of separate deals finds it."""
+    return Result(opponent, games, wins, wins / games, *wilson(wins, games), 1 / num_seats, seats)
 
 
 @pytest.fixture
@@ -373,7 +381,7 @@ class Stream(StringIO):
 
 
 def test_progress_is_a_bar_on_a_terminal_and_lines_elsewhere(monkeypatch):
-    result = Result.from_wins("random", 100, 61, 4)
+    result = result_of("random", 100, 61, 4)
     stream = Stream(terminal=True)
     progress = Progress(1000, stream)
     progress.measured(250, [result])
@@ -406,7 +414,7 @@ def test_durations():
 
 
 def test_evaluation_table():
-    results = [Result.from_wins("random", 2000, 1560.5, 4), Result.from_wins("bayes", 2000, 480, 4)]
+    results = [result_of("random", 2000, 1560.5, 4), result_of("bayes", 2000, 480, 4)]
     assert evaluation_table(results, 4).splitlines() == [
         "at a table with  games  win rate    95% interval",
         "------------------------------------------------",
@@ -462,7 +470,7 @@ def test_report_has_everything_and_needs_no_other_file(name, kwargs, charts):
     game = make_game(name, kwargs)
     described = Described(game)
     play_match(game, ["random"] * 3, 9, 5, records=described)
-    results = [Result.from_wins("<b>random", 300, 120, 3, ((100, 50.0), (100, 40.0), (100, 30.0)))]
+    results = [result_of("<b>random", 300, 120, 3, ((100, 50.0), (100, 40.0), (100, 30.0)))]
     matrix = Matrix(["500", "the policy"], [[None, 0.25], [0.75, None]], 40)
     curve = learning_curve("a run", [], [])
     page = Words(report_html("run <1>", curve, results, matrix, described.tally, 9))
@@ -485,7 +493,7 @@ def test_report_has_everything_and_needs_no_other_file(name, kwargs, charts):
     for line in described.tally.lines():
         assert line in text
     # Without what was not asked for.
-    short = Words(report_html("run", curve, [Result.from_wins("random", 30, 12, 3)], None, None, 0))
+    short = Words(report_html("run", curve, [result_of("random", 30, 12, 3)], None, None, 0))
     assert list(short.pictures) == ["Learning curve"]
     assert "by seat" not in " ".join(short.texts)
 
@@ -501,7 +509,7 @@ def test_policy_and_snapshots_play_each_other(config, tmp_path):
 
 
 def test_learning_curve_is_a_picture_even_of_nothing(tmp_path):
-    measured = [(s, [Result.from_wins("random", 50, s, 4), Result.from_wins("bayes", 50, 9, 4)]) for s in (0, 10, 20)]
+    measured = [(s, [result_of("random", 50, s, 4), result_of("bayes", 50, 9, 4)]) for s in (0, 10, 20)]
     rows = [{"steps": 5, "train/entropy": 2.0, "rollout/game_length": 40.0}]
     for arguments in ((measured, rows), ([], [])):
         write_atomic(tmp_path / "curve.png", learning_curve("a run", *arguments))

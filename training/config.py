@@ -1,7 +1,7 @@
 """The configuration of a training run: one dataclass per section of the TOML file, one documented line per setting.
 
 The declarations below are everything: reading and checking a file, ``--set``, ``--help`` and the table in
-``training/README.md`` (``python -m training.config`` writes it anew) all come from them.
+``training/README.md`` all come from them.
 """
 
 from __future__ import annotations
@@ -95,11 +95,6 @@ class PPOConfig:
     target_kl: float = _setting(
         0.0, "End a rollout's update when the KL divergence passes 1.5 times this; 0: never.", low=0
     )
-    shaping: bool = _setting(
-        False,
-        "Pay each step what it adds to what the game says rewards have yet to pay, and take it back when they do. "
-        "Sums, and so what is best, stay the same (Ng, Harada and Russell 1999, with gamma = 1, which it needs).",
-    )
     normalize_advantage: bool = _setting(True, "Advantages are standardised within each minibatch.")
     magnet: str = _setting(
         "none",
@@ -169,7 +164,7 @@ class OpponentsConfig:
     snapshots: bool = _setting(True, "This run's checkpoints may be drawn.")
     distinct: int = _setting(
         3,
-        "How many different opponents take the seats of new games; as many more may be finishing theirs.",
+        "Opponents drawn for the seats of new games, one perhaps twice; as many more may be finishing theirs.",
         low=1,
         high=100,
     )
@@ -188,7 +183,9 @@ class OpponentsConfig:
         choices=("hard", "even"),
     )
     pfsp_power: float = _setting(2.0, "The k of (1-p)^k.", above=0, high=20)
-    memory: int = _setting(1000, "Games after which what p is measured from begins to fade.", low=1, high=10**9)
+    memory: int = _setting(
+        1000, "Games with an opponent after which what p is measured from begins to fade.", low=1, high=10**9
+    )
 
 
 @dataclass(frozen=True)
@@ -343,12 +340,18 @@ def _check_together(config: Config) -> None:
             f"ppo.entropy_end = {ppo.entropy_end!r} is not allowed; allowed: at most "
             f"ppo.entropy, which is {ppo.entropy!r}"
         )
-    if ppo.shaping and ppo.gamma != 1:
-        raise ConfigError(f"ppo.gamma = {ppo.gamma!r} is not allowed with ppo.shaping = true; allowed: 1")
     if opponents.share > 0 and not opponents.scripted and not opponents.snapshots:
         raise ConfigError(
             f"opponents.share = {opponents.share!r} is not allowed with opponents.scripted = [] and "
             "opponents.snapshots = false; allowed: 0, or name somebody to seat"
+        )
+    if opponents.share > 0 and opponents.scripted_share == 1 and not opponents.scripted:
+        raise ConfigError(
+            "opponents.scripted_share = 1.0 is not allowed with opponents.scripted = []; allowed: below 1, or name some"
+        )
+    if opponents.share > 0 and opponents.scripted_share == 0 and not opponents.snapshots:
+        raise ConfigError(
+            "opponents.scripted_share = 0.0 is not allowed with opponents.snapshots = false; allowed: above 0"
         )
 
 
@@ -443,21 +446,3 @@ def markdown() -> str:
 def _default(item: dataclasses.Field[Any]) -> Any:
     factory = item.default_factory
     return item.default if factory is dataclasses.MISSING else factory()
-
-
-_README = Path(__file__).with_name("README.md")
-_BEGIN, _END = "<!-- settings: written by `python -m training.config` -->", "<!-- end of settings -->"
-
-
-def readme_with_settings(text: str) -> str:
-    """The README's `text` with the table of settings as it should be. ValueError if the two markers are not there."""
-    head, begin, rest = text.partition(_BEGIN)
-    _, end, tail = rest.partition(_END)
-    if not begin or not end:
-        raise ValueError(f"training/README.md lacks the lines {_BEGIN!r} and {_END!r}")
-    return f"{head}{_BEGIN}\n{markdown()}\n{_END}{tail}"
-
-
-if __name__ == "__main__":
-    _README.write_text(readme_with_settings(_README.read_text(encoding="utf-8")), encoding="utf-8")
-    print(f"wrote the table of settings in {_README.name}")

@@ -22,8 +22,9 @@ class Opponent:
     Fields:
         name: of a scripted player, or path of a checkpoint.
         scripted: named in the configuration; else a snapshot of the run.
-        games: games in which it sat at the learner's tables, older ones fading (see ``OpponentPool.measured``).
-        ahead: of these, how many the learner finished ahead of it; a tie is half of one.
+        games: games at the learner's tables in which it had seats, older ones fading (see ``OpponentPool.measured``).
+        ahead: of these, how many the learner finished ahead of it; a tie is half of one, and the mean counts of its
+            seats.
     """
 
     name: str
@@ -44,7 +45,7 @@ class OpponentPool:
         scripted: names or checkpoint paths; loaded now, and kept, so that a bad one is an error before the run starts.
         load: name or path -> policy.
         snapshots: whether checkpoints of the run join in.
-        distinct: how many different ones a draw gives, at most.
+        distinct: how many are drawn at once, and so how many different ones there are at most.
         scripted_share: chance that one that is drawn is scripted, while both kinds are left.
         sampling: "latest", "uniform", "delta_uniform" or "pfsp", see ``weights``.
         delta: share of the history that "delta_uniform" draws from, the newest.
@@ -102,21 +103,18 @@ class OpponentPool:
         return {o.name: 1.0 for o in some}
 
     def draw(self, rng: np.random.Generator) -> list[str]:
-        """Up to `distinct` different names; none if the pool is empty."""
+        """`distinct` names, the same one perhaps more than once: the chances are then those of ``weights``, whatever
+        `distinct` is. None if the pool is empty."""
         kinds = {True: self.weights(True), False: self.weights(False)}
         names: list[str] = []
-        while len(names) < self.distinct and any(kinds.values()):
+        for _ in range(self.distinct):
             scripted = bool(rng.random() < self.scripted_share)
             some = kinds[scripted]
-            if not some:
-                # A share of 0 or 1 means what it says; else the other kind is what is left.
-                if self.scripted_share in (0.0, 1.0):
-                    break
-                continue
-            chances = np.fromiter(some.values(), np.float64)
-            name = list(some)[int(rng.choice(len(some), p=chances / chances.sum()))]
-            names.append(name)
-            del some[name]
+            if not some and self.scripted_share not in (0.0, 1.0):  # those shares mean what they say
+                some = kinds[not scripted]
+            if some:
+                chances = np.fromiter(some.values(), np.float64)
+                names.append(list(some)[int(rng.choice(len(some), p=chances / chances.sum()))])
         return names
 
     def policy(self, name: str) -> Policy:

@@ -21,7 +21,6 @@ from stable_baselines3.common.utils import explained_variance
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
-from coyote_env.core.batch import Batch
 from coyote_env.policies import Policy
 
 from .buffer import SelfPlayBuffer
@@ -33,7 +32,7 @@ from .magnet import Magnet
 from .network import ActionHead, forward, policy_kwargs, policy_network, widen
 from .opponents import OpponentPool
 from .seating import LEARNER, Seating
-from .vec_env import SelfPlayVecEnv, TableBatch
+from .vec_env import SelfPlayVecEnv
 from .workers import Workers
 
 
@@ -67,7 +66,6 @@ class SelfPlayPPO(MaskablePPO):
         opponent_share: float = 0.0,
         learner_alone: bool = False,
         opponents_alike: bool = False,
-        shaping: bool = False,
         magnet: str = "none",
         magnet_weight: float = 0.05,
         magnet_decay: float | Callable[[float], float] = 0.95,
@@ -85,7 +83,6 @@ class SelfPlayPPO(MaskablePPO):
         self.action_rng, self.opponent_rng, self.seating_rng, self.teacher_rng = streams
         self.opponents = opponents
         self.batch = env.batch
-        self.shaping = shaping
         self.workers = Workers(workers)
         self.stop = stop
         self.entropy_schedule = ent_coef if callable(ent_coef) else (lambda _: float(ent_coef))
@@ -174,11 +171,8 @@ class SelfPlayPPO(MaskablePPO):
             actions[mine] = self._decide(rows)
             seating.act(actions, who, batch, self.opponent_rng)
             seats = batch.seat.copy()
-            before = self._potential(batch)
             batch.step(actions)
-            # A table that has ended a game has dealt the next, of which nothing is left to be paid.
-            rewards = batch.rewards + self._potential(batch) - before
-            buffer.record_step(seats, learner, rewards, batch.done)
+            buffer.record_step(seats, learner, batch.rewards, batch.done)
             seating.paid(batch.rewards, batch.done, self.seating_rng)
             self.num_timesteps += len(mine)
             self.game_length += 1
@@ -191,13 +185,6 @@ class SelfPlayPPO(MaskablePPO):
         self._log_rollout(lengths)
         callback.on_rollout_end()
         return True
-
-    def _potential(self, batch: TableBatch) -> NDArray[np.float64] | float:
-        """What rewards have yet to pay to each seat, float64[T, N]; 0.0 without shaping."""
-        if not self.shaping:
-            return 0.0
-        assert isinstance(batch, Batch)
-        return batch.game.potential(batch.game, batch.states)
 
     def _decide(self, rows: slice) -> NDArray[np.int64]:
         """Sample actions int64[n] for the observations in `rows` of the buffer, and store all about them."""

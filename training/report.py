@@ -17,6 +17,7 @@ from coyote_env.core.tally import Chart, Tally
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from coyote_env.arena import PolicyResult
     from coyote_env.core.game import Game
 
 
@@ -28,18 +29,16 @@ class Result:
     games: int
     wins: float  # a shared win counts in parts
     share: float  # wins / games
-    low: float  # 95% interval of the share (Wilson)
+    low: float  # 95% interval of the share, as of arena.PolicyResult
     high: float
     fair: float  # 1 / seats
     seats: Sequence[tuple[int, float]] = ()  # games and wins in each seat
 
     @classmethod
-    def from_wins(
-        cls, opponent: str, games: int, wins: float, num_seats: int, seats: Sequence[tuple[int, float]] = ()
-    ) -> Result:
-        """The result of `wins` in `games` at tables of `num_seats`."""
-        low, high = wilson(wins, games)
-        return cls(opponent, games, wins, wins / games, low, high, 1 / num_seats, seats)
+    def of(cls, opponent: str, found: PolicyResult) -> Result:
+        """What a match found of the policy."""
+        seats = tuple((seat.games, seat.wins) for seat in found.seats)
+        return cls(opponent, found.games, found.wins, found.share, found.low, found.high, 1 / len(seats), seats)
 
 
 class Described:

@@ -27,7 +27,7 @@ class Seating:
     Attributes:
         seats: int16[T, N], LEARNER or the number of a slot.
         names: of the policies in the slots 1, 2, ...; "" where there is none.
-        active: slots that take the seats of new games.
+        active: slots that take the seats of new games; one that was drawn twice is in it twice.
         returns: float64[T, N], what the running games have paid.
         dealt: every table has been seated once.
     """
@@ -121,7 +121,8 @@ class Seating:
     def paid(self, rewards: NDArray[np.floating], done: NDArray[np.bool_], rng: np.random.Generator) -> None:
         """A step paid `rewards` [T, N]; where games are `done` [T], count who finished ahead, and seat the next ones.
 
-        An opponent's seat counts as one game, in which the learner was ahead as often as its seats were, on average.
+        To an opponent this counts as one game, however many seats it had: they were all paid by the same cards. The
+        learner was ahead as often as its seats were of the opponent's, on average.
         """
         self.returns += rewards
         ended = np.flatnonzero(done)
@@ -136,5 +137,8 @@ class Seating:
             assert self.pool is not None
             for slot in np.unique(seats[seats != LEARNER]):
                 theirs = seats == slot
-                self.pool.measured(self.names[slot - 1], float(theirs.sum()), float(share[theirs].sum()))
+                count = theirs.sum(axis=1)
+                there = count > 0
+                ahead_of_it = (share * theirs).sum(axis=1)[there] / count[there]
+                self.pool.measured(self.names[slot - 1], float(there.sum()), float(ahead_of_it.sum()))
         self.begin_games(ended, rng)

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from .ppo import SelfPlayPPO
     from .report import Matrix, Result
 
+# What is measured has streams of the run's seed of its own; those that SelfPlayPPO learns by have the keys 0 to 3.
+CLOSING, PROGRESS, DESCRIBED, DESCRIBED_ON_THE_WAY, CROSS_PLAY = range(4, 9)
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command. Returns the exit code: 0 done, 1 training failed, 2 refused, 130 Ctrl-C, 143 SIGTERM."""
@@ -359,14 +362,12 @@ class Run:
 
         from .report import Result
 
-        key = (0,) if steps is None else (1, steps)
+        key = (CLOSING,) if steps is None else (PROGRESS, steps)
         seeds = np.random.SeedSequence(self.config.run.seed, spawn_key=key).generate_state(len(self.opponents))
         results = []
         for (name, opponent), seed in zip(self.opponents.items(), seeds, strict=True):
             players = [policy, *[opponent] * (self.game.num_seats - 1)]
-            found = play_match(self.game, players, games, int(seed)).policies[0]
-            seats = tuple((seat.games, seat.wins) for seat in found.seats)
-            results.append(Result.from_wins(name, games, found.wins, self.game.num_seats, seats))
+            results.append(Result.of(name, play_match(self.game, players, games, int(seed)).policies[0]))
         return results
 
     def describe(self, policy: Policy, games: int, steps: int | None) -> Tally:
@@ -377,7 +378,7 @@ class Run:
 
         from .report import Described
 
-        key = (2,) if steps is None else (3, steps)
+        key = (DESCRIBED,) if steps is None else (DESCRIBED_ON_THE_WAY, steps)
         seed = np.random.SeedSequence(self.config.run.seed, spawn_key=key).generate_state(1)[0]
         described = Described(self.game)
         play_match(self.game, [policy] * self.game.num_seats, games, int(seed), duplicates=False, records=described)
@@ -401,7 +402,7 @@ class Run:
         )
         folders = [(f"{found[k][0]:,}", found[k][1]) for k in chosen] + [("the policy", self.folder / "policy")]
         policies = [load_policy(folder, self.game) for _, folder in folders]
-        seeds = np.random.SeedSequence(self.config.run.seed, spawn_key=(4,)).generate_state(len(policies) ** 2)
+        seeds = np.random.SeedSequence(self.config.run.seed, spawn_key=(CROSS_PLAY,)).generate_state(len(policies) ** 2)
         shares: list[list[float | None]] = []
         for row, one in enumerate(policies):
             shares.append([])
@@ -522,7 +523,6 @@ def make_learner(config: Config, game: Game, stop: Callable[[], bool] = lambda: 
         gamma=ppo.gamma,
         gae_lambda=ppo.gae_lambda,
         vf_coef=ppo.value_weight,
-        shaping=ppo.shaping,
         magnet=ppo.magnet,
         magnet_weight=ppo.magnet_weight,
         magnet_decay=linear(ppo.magnet_decay, ppo.magnet_decay_end, 1.0),

@@ -92,8 +92,6 @@ class Game:
     Hooks:
         prepare(game, options, tape) -> starter: checks reset's options, writes what they fix on the tape (D,).
         failure(game, code) -> the exception to raise.
-        potential(game, states) -> float64 (T, N): what each seat has so far that the rewards have yet to pay, in units
-            of its return; 0 where a game is dealt, and where nothing can be said. For learners that shape rewards.
         check_state(game, states) -> what is wrong with a record that came from outside, or None: kernels trust records.
         tally(game) -> Tally: counts over recorded games of what is of interest in this game only.
         render_text(game, state, viewer) -> str: ``state`` one record (1,), ``viewer`` a seat, or None for all cards.
@@ -123,7 +121,6 @@ class Game:
     redeal: Callable[..., None]
     prepare: Callable[[Game, Mapping[str, Any], NDArray[np.int8]], int]
     failure: Callable[[Game, int], Exception]
-    potential: Callable[[Game, NDArray[np.void]], NDArray[np.float64]]
     check_state: Callable[[Game, NDArray[np.void]], str | None]
     tally: Callable[[Game], Tally]
     render_text: Callable[[Game, NDArray[np.void], int | None], str]

@@ -44,11 +44,6 @@ def _failure(game: Game, code: int) -> Exception:
     return ValueError(f"options['draws']: {face!r} is due now, but none is left in the pile; nothing has changed")
 
 
-def _potential(game: Game, states: NDArray[np.void]) -> NDArray[np.float64]:
-    """Nothing: each life lost is paid at once, or else counts by who is out first, which lives alone do not tell."""
-    return np.zeros((len(states), game.num_seats))
-
-
 def game(*, odds: bool = False, **rules: Any) -> Game:
     """COYOTE with rules chosen: ``odds`` adds the odds section to observations, the rest goes to ``Rules``."""
     odds = flag("odds", odds)
@@ -78,7 +73,6 @@ def game(*, odds: bool = False, **rules: Any) -> Game:
         redeal=engine.redeal_many,
         prepare=_prepare,
         failure=_failure,
-        potential=_potential,
         check_state=engine.check_state,
         tally=Tally,
         render_text=render.text,

@@ -66,20 +66,6 @@ def _failure(game: Game, code: int) -> Exception:
     return ValueError(f"the card {OUTCOMES[-2 - code]} is to be dealt now, but is not left; nothing has changed")
 
 
-def _potential(game: Game, states: NDArray[np.void]) -> NDArray[np.float64]:
-    """With ``reward="round"``, the running round as it would be scored now, with nobody spared."""
-    n = game.num_seats
-    if game.config.reward != "round":
-        return np.zeros((len(states), n))
-    cards = states["hand_len"][:, :n].astype(np.float64)
-    taken = states["inserting"] > 0
-    cards[taken, states["seat"][taken]] += 1
-    points = states["captured"][:, :n] + states["tokens"][:, :n] - cards
-    points[states["over"] == 1] = 0.0
-    ahead: NDArray[np.float64] = (points - points.mean(axis=1, keepdims=True)) / 10
-    return ahead
-
-
 def game(*, fits: bool = False, **rules: Any) -> Game:
     """SCOUT with rules chosen: ``fits`` adds the sections about what fits together, the rest goes to ``Rules``."""
     fits = flag("fits", fits)
@@ -109,7 +95,6 @@ def game(*, fits: bool = False, **rules: Any) -> Game:
         redeal=engine.redeal_many,
         prepare=_prepare,
         failure=_failure,
-        potential=_potential,
         check_state=engine.check_state,
         tally=Tally,
         render_text=render.text,
