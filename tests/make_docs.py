@@ -369,7 +369,7 @@ def published() -> str:
         bound = "not measured"
         if found is not None:
             above = [f"{100 * (found[key] - found['fair']):+.1f}" for key in ("share", "low", "high")]
-            bound = f"{above[0]} ({above[1]} to {above[2]}) points after {found['steps'] / 1e6:.0f} million decisions"
+            bound = f"{above[0]} ({above[1]} to {above[2]}) points after {found['steps'] / 1e6:.1f} million decisions"
         fair = f"{1 / manifest['num_seats']:.1%}"
         trained = f"{manifest['training']['steps'] / 1e6:.1f} million"
         rows.append((f"`{path.parent.relative_to(ROOT)}`", fair, "<br>".join(wins), trained, bound))
@@ -378,7 +378,7 @@ def published() -> str:
         "fair share",
         "wins at a table of",
         "decisions",
-        "a best response is above its fair share by at least",
+        "how far a learner of its weaknesses got above the fair share: it can be beaten by as much, or more",
     )
     return table(head, rows)
 

@@ -26,7 +26,9 @@ class Rollout:
         self.masks[:5] = False
         self.masks[:5, 4] = True
         weights = self.masks * (0.1 + torch.rand(ROWS, ACTIONS, generator=make))
-        self.actions, self.lessons = (torch.multinomial(weights, 1, generator=make).squeeze(1) for _ in range(2))
+        self.actions, self.teacher_actions = (
+            torch.multinomial(weights, 1, generator=make).squeeze(1) for _ in range(2)
+        )
         self.values, self.returns, self.advantages = (torch.randn(ROWS, generator=make) for _ in range(3))
         with torch.no_grad():
             now = self.policy(self.logits).log_prob(self.actions)
@@ -51,15 +53,15 @@ class Rollout:
             "kl": ratio - 1 - ratio.log(),
             "clipped": ((ratio - 1).abs() > CLIP).double(),
             "magnet_kl": zero,
-            "surprise": zero,
+            "teacher_cross_entropy": zero,
         }
         loss = terms["surrogate"] - ENTROPY * terms["entropy"] + VALUE * terms["value_error"]
         if self.magnet:
             terms["magnet_kl"] = kl_divergence(policy, self.policy_of_magnet())
             loss = loss + MAGNET * terms["magnet_kl"]
         if self.teacher:
-            terms["surprise"] = -policy.log_prob(self.lessons)
-            loss = loss + TEACHER * terms["surprise"]
+            terms["teacher_cross_entropy"] = -policy.log_prob(self.teacher_actions)
+            loss = loss + TEACHER * terms["teacher_cross_entropy"]
         by_logit, by_value = torch.autograd.grad(loss.sum(), [logits, values])
         return torch.stack([terms[name] for name in TERMS]).detach(), by_logit, by_value
 
@@ -79,7 +81,7 @@ class Rollout:
             self.advantages[rows].numpy(),
             self.returns.numpy(),
             self.references.numpy() if self.magnet else np.zeros((0, ACTIONS), np.float32),
-            self.lessons.numpy() if self.teacher else np.zeros(0, np.int64),
+            self.teacher_actions.numpy() if self.teacher else np.zeros(0, np.int64),
             *(CLIP, ENTROPY, VALUE, MAGNET, TEACHER, scale),
             sums,
             slopes,

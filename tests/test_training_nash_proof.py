@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 
 import numpy as np
@@ -41,8 +42,11 @@ def test_information_states_of_a_seat_have_different_views(tree):
     assert tree.masks.any(dim=1).all()
 
 
-def test_cfr_comes_down(tree):
-    points = tree.cfr(0.5)
+def test_cfr_comes_down(tree, monkeypatch):
+    clock = itertools.count()  # a second whenever it is looked at: what is done does not depend on how fast
+    monkeypatch.setattr("training.nash_proof.time.perf_counter", lambda: float(next(clock)))
+    points = tree.cfr(8.0)
+    assert len(points) == 8
     assert points[-1][2] < 0.3 * points[0][2]
     assert [steps % tree.num_decisions for steps, _, _ in points] == [0] * len(points)
 
@@ -71,7 +75,10 @@ def test_the_command(tmp_path, capsys):
     figures = json.loads((tmp_path / "proof.json").read_text())
     assert list(figures["curves"]) == ["seed 1", "seed 2", "ppo.entropy=0.0, ppo.entropy_end=0.0", "CFR+"]
     assert (tmp_path / "proof.png").stat().st_size > 1000
-    assert nash_proof.main([*arguments[:3], "--minutes", "0", "--cfr-seconds", "0", "--target", "5"]) == 0
+    assert nash_proof.main([*arguments[:3], "--cfr-seconds", "0", "--target", "5"]) == 0
+    assert "stopped" not in capsys.readouterr().out
+    assert nash_proof.main([*arguments[:3], "--minutes", "0", "--cfr-seconds", "0", "--target", "5"]) == 1
+    assert "seed 1 (stopped after 0 minutes)" in capsys.readouterr().out
 
 
 def test_what_runs_beside_plays_the_same_game(tmp_path, capsys):

@@ -114,9 +114,10 @@ def test_killed_in_a_rollout_in_an_update_and_while_writing(config, tmp_path, ca
 
 def test_killed_while_evaluating(config, tmp_path, uninterrupted, monkeypatch):
     folder = tmp_path / "run"
-    assert selfplay.main([str(config), "--run-dir", str(folder)]) == 0
-    for name in ("evaluation.json", "evaluation.txt"):
-        (folder / name).unlink()
+    killed_at("training.selfplay:Run", "cross_play", 1, [str(config), "--run-dir", str(folder)])
+    assert not (folder / "evaluation.json").exists()
+    killed_at("training.checkpoint:", "write_evaluation", 1, ["--resume", str(folder)])
+    assert not (folder / "evaluation.json").exists()
     # The ignore below: training would be an error.
     monkeypatch.setattr(SelfPlayPPO, "train", None)
     assert selfplay.main(["--resume", str(folder)]) == 0

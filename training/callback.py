@@ -5,12 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from stable_baselines3.common.callbacks import BaseCallback
 
-from .loss import draw
-from .network import forward_logits
 from .state import step_folder
 
 if TYPE_CHECKING:
@@ -30,11 +27,7 @@ class LivePolicy:
         self, observation: NDArray[np.float32], action_mask: NDArray[np.int8], rng: np.random.Generator
     ) -> NDArray[np.int64]:
         """One legal action a row, sampled."""
-        with torch.inference_mode():
-            logits = forward_logits(self._model.policy, self._model.inputs(observation, action_mask))
-        actions, log_probabilities = np.empty(len(logits), np.int64), np.empty(len(logits), np.float32)
-        draw(logits.numpy(), action_mask != 0, rng.random(len(logits), np.float32), actions, log_probabilities)
-        return actions
+        return self._model.sample(observation, action_mask != 0, rng.random(len(observation), np.float32))
 
 
 class RunCallback(BaseCallback):

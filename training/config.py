@@ -126,7 +126,8 @@ class NetworkConfig:
     )
     standardise: bool = _setting(
         True,
-        "What the network is given is shifted and scaled to mean 0 and deviation 1 over what the learner has seen.",
+        "What the network is given is shifted and scaled to mean 0 and deviation 1 over what the learner has seen; "
+        "deviations below 0.3 count as 0.3, and what the action head reads stays as it is.",
     )
     action_head: bool = _setting(
         True,

@@ -59,11 +59,11 @@ class Inputs:
         scale: NDArray[np.float64] = np.where(self.moving, np.maximum(self.deviation, LEAST_DEVIATION), 1.0)
         return scale
 
-    def __call__(self, observations: NDArray[np.float32], masks: NDArray[np.generic] | None) -> Tensor:
-        """A fresh tensor. `masks` is whatever is 0 where an action is illegal; None for seats that wait: no action."""
+    def __call__(self, observations: NDArray[np.float32], masks: NDArray[np.generic]) -> Tensor:
+        """A fresh tensor. `masks` is whatever is 0 where an action is illegal."""
         result = np.zeros((len(observations), self.size), np.float32)
         result[:, : self.observation_size] = observations
-        if self.sees_mask and masks is not None:
+        if self.sees_mask:
             result[:, self.observation_size :] = masks != 0
         if self.standardise:
             result -= self.mean.astype(np.float32)

@@ -29,14 +29,14 @@ Ints = NDArray[np.int64]
 #: What `loss_and_gradient` sums up, in this order: the clipped surrogate (negated), the squared error of the value,
 #: the entropy, an estimate of KL(old || new), whether the ratio lies beyond the clip, KL(policy || magnet), exactly,
 #: and minus the log probability of the teacher's action.
-TERMS = ("surrogate", "value_error", "entropy", "kl", "clipped", "magnet_kl", "surprise")
+TERMS = ("surrogate", "value_error", "entropy", "kl", "clipped", "magnet_kl", "teacher_cross_entropy")
 
 _f1, _f2, _i1, _b2 = types.float32[::1], types.float32[:, ::1], types.int64[::1], types.boolean[:, ::1]
 
 
 @njit()
 def _softmax(
-    logits: Floats, mask: NDArray[np.bool_], legal: Ints, odds: NDArray[np.float64]
+    logits: Floats, mask: NDArray[np.bool_], legal: Ints, chances: NDArray[np.float64]
 ) -> tuple[int, float, float]:
     """Of the n legal actions, in order: their ids, p times a factor. Returns n, the factor, and logits less l."""
     n = 0
@@ -48,8 +48,8 @@ def _softmax(
         top = max(top, logits[legal[k]])
     total = 0.0
     for k in range(n):
-        odds[k] = math.exp(np.float64(logits[legal[k]]) - top)
-        total += odds[k]
+        chances[k] = math.exp(np.float64(logits[legal[k]]) - top)
+        total += chances[k]
     return n, total, top + math.log(total)
 
 
@@ -61,14 +61,14 @@ def draw(logits: Floats, masks: NDArray[np.bool_], uniform: Floats, actions: Int
         logits: float32[B, A], masks: bool[B, A] with at least one legal action a row, uniform: float32[B].
         actions, log_probabilities: int64[B], float32[B], filled in.
     """
-    legal, odds = np.empty(logits.shape[1] + 1, np.int64), np.empty(logits.shape[1], np.float64)
+    legal, chances = np.empty(logits.shape[1] + 1, np.int64), np.empty(logits.shape[1], np.float64)
     for row in range(len(logits)):
-        n, total, shift = _softmax(logits[row], masks[row], legal, odds)
-        point, so_far, k = np.float64(uniform[row]) * total, odds[0], 0
+        n, total, shift = _softmax(logits[row], masks[row], legal, chances)
+        point, so_far, k = np.float64(uniform[row]) * total, chances[0], 0
         # An action of no probability does not raise the sum, and is never chosen: the point is below the total.
         while so_far <= point and k < n - 1:
             k += 1
-            so_far += odds[k]
+            so_far += chances[k]
         actions[row] = legal[k]
         log_probabilities[row] = np.float64(logits[row, legal[k]]) - shift
 
@@ -91,7 +91,7 @@ def loss_and_gradient(
     advantages: Floats,
     returns: Floats,
     references: Floats,
-    lessons: Ints,
+    teacher_actions: Ints,
     clip_range: float,
     entropy_weight: float,
     value_weight: float,
@@ -108,7 +108,7 @@ def loss_and_gradient(
         logits: float32[B, A], values: float32[B], of the policy as it is.
         rows: int64[B], which decisions of the rollout these are: rows of
         masks: bool[R, A], actions: int64[R], old_log_probabilities, returns: float32[R], references: float32[R, A], the
-            magnet's log probabilities of all actions (no rows: no magnet), and lessons: int64[R], a teacher's actions
+            magnet's log probabilities of all actions (no rows: no magnet), and teacher_actions: int64[R], a teacher's
             (none: no teacher).
         advantages: float32[B], already standardised.
         clip_range, entropy_weight, value_weight, magnet_weight, teacher_weight: of the loss.
@@ -116,19 +116,19 @@ def loss_and_gradient(
         logit_gradients, value_gradients: float32[B, A], float32[B], filled in.
     """
     num_actions = logits.shape[1]
-    legal, odds, logs = np.empty(num_actions + 1, np.int64), np.empty(num_actions), np.empty(num_actions)
+    legal, chances, logs = np.empty(num_actions + 1, np.int64), np.empty(num_actions), np.empty(num_actions)
     sums[:] = 0.0
     for i in range(len(rows)):
         row = rows[i]
-        n, total, shift = _softmax(logits[i], masks[row], legal, odds)
+        n, total, shift = _softmax(logits[i], masks[row], legal, chances)
         entropy = divergence = 0.0
         for k in range(n):
-            odds[k] /= total
+            chances[k] /= total
             logs[k] = np.float64(logits[i, legal[k]]) - shift
-            entropy -= odds[k] * logs[k]
+            entropy -= chances[k] * logs[k]
         if len(references):
             for k in range(n):
-                divergence += odds[k] * (logs[k] - np.float64(references[row, legal[k]]))
+                divergence += chances[k] * (logs[k] - np.float64(references[row, legal[k]]))
         action, advantage = actions[row], np.float64(advantages[i])
         log_ratio = np.float64(logits[i, action]) - shift - np.float64(old_log_probabilities[row])
         ratio = math.exp(log_ratio)
@@ -143,16 +143,16 @@ def loss_and_gradient(
         value_gradients[i] = -2.0 * scale * value_weight * error
         # Of the surrogate by the action's logarithm; the clipped one is flat where it is the lesser.
         pull = -advantage * ratio if advantage * ratio <= advantage * within else 0.0
-        spread = pull - teacher_weight if len(lessons) else pull
+        spread = pull - teacher_weight if len(teacher_actions) else pull
         logit_gradients[i, :] = 0.0
         for k in range(n):
             slope = entropy_weight * (logs[k] + entropy) - spread
             if len(references):
                 slope += magnet_weight * (logs[k] - np.float64(references[row, legal[k]]) - divergence)
-            logit_gradients[i, legal[k]] = scale * odds[k] * slope
+            logit_gradients[i, legal[k]] = scale * chances[k] * slope
         logit_gradients[i, action] += scale * pull
-        if len(lessons):
-            lesson = lessons[row]
+        if len(teacher_actions):
+            lesson = teacher_actions[row]
             sums[6] -= np.float64(logits[i, lesson]) - shift
             logit_gradients[i, lesson] -= scale * teacher_weight
 

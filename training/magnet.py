@@ -1,9 +1,10 @@
 """The magnet: an older self that the policy is held near while it learns.
 
 Among many bids that are never worth making, a policy that only follows its last opponents swings from one to the next.
-A penalty on KL(policy || magnet), the magnet being a slowly moving copy of the policy, damps that. NashPG moves the
-copy in jumps (``periodic``), EMAgnet moves it a little after every update (``ema``). The entropy bonus is the same
-with the uniform policy as a magnet that never moves.
+A penalty on KL(policy || magnet), the magnet being a slowly moving copy of the policy, damps that: magnetic mirror
+descent (Sokota et al. 2023, arXiv 2206.05825). NashPG (arXiv 2510.18183) moves the copy in jumps (``periodic``),
+EMAgnet (arXiv 2606.23995) moves it a little after every update (``ema``). The entropy bonus is the same with the
+uniform policy as a magnet that never moves.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ from .errors import TrainingError
 from .inputs import Inputs
 from .loss import TERMS, draw, loss_and_gradient
 from .magnet import Magnet
-from .network import ActionHead, forward, policy_kwargs, policy_network, widen
+from .network import ActionHead, forward, forward_logits, policy_kwargs, policy_network, widen
 from .opponents import OpponentPool
 from .seating import LEARNER, Seating
 from .vec_env import SelfPlayVecEnv
@@ -121,7 +121,7 @@ class SelfPlayPPO(MaskablePPO):
         self._references: Tensor | None = None  # the magnet's log probabilities of the rollout's decisions
         self.teacher, self.teacher_schedule = teacher, teacher_weight
         self._teacher_weight = 0.0
-        self._lessons: Tensor | None = None  # what the teacher would have done at the rollout's decisions
+        self._teacher_actions: Tensor | None = None  # what the teacher would have done at the rollout's decisions
         self.games = 0  # finished so far, at all tables
         self.game_length = np.zeros(env.num_envs, np.int64)  # moves made in the running games
 
@@ -241,9 +241,9 @@ class SelfPlayPPO(MaskablePPO):
         if self.magnet is not None:
             self._references = self.magnet.log_probabilities(buffer.input_rows[made], masks, self.workers)
         self._teacher_weight = self.teacher_schedule(self._current_progress_remaining)
-        self._lessons = None
+        self._teacher_actions = None
         if self.teacher is not None and self._teacher_weight > 0:
-            self._lessons = self._ask(self.teacher, observations, masks)
+            self._teacher_actions = self._ask(self.teacher, observations, masks)
         totals: list[NDArray[np.float64]] = []
         going = True
         for _ in range(self.n_epochs):
@@ -252,7 +252,7 @@ class SelfPlayPPO(MaskablePPO):
                     return
                 gradients, terms = self._gradients(rows, parameters, clip_range)
                 totals.append(terms)
-                if self.target_kl is not None and float(terms[3]) > 1.5 * self.target_kl:
+                if self.target_kl is not None and float(terms[TERMS.index("kl")]) > 1.5 * self.target_kl:
                     going = False
                     break
                 for parameter, gradient in zip(parameters, gradients, strict=True):
@@ -273,7 +273,9 @@ class SelfPlayPPO(MaskablePPO):
             self.magnet.follow(self.magnet_decay(self._current_progress_remaining))
         # Only now: what the rollout was decided by, and the update, are of one piece.
         buffer.count_in()
-        policy_loss, value_loss, entropy, kl, clipped, magnet_kl, surprise = np.mean(totals, axis=0).tolist()
+        policy_loss, value_loss, entropy, kl, clipped, magnet_kl, teacher_cross_entropy = np.mean(
+            totals, axis=0
+        ).tolist()
         self.logger.record("train/policy_gradient_loss", policy_loss)
         self.logger.record("train/value_loss", value_loss)
         self.logger.record("train/entropy", entropy)
@@ -283,12 +285,55 @@ class SelfPlayPPO(MaskablePPO):
         self.logger.record("train/entropy_weight", float(self.ent_coef))
         if self.magnet is not None:
             self.logger.record("train/magnet_kl", magnet_kl)
-        if self._lessons is not None:
-            agreed = (self._lessons == buffer.action_rows[made]).float().mean()
+        if self._teacher_actions is not None:
+            agreed = (self._teacher_actions == buffer.action_rows[made]).float().mean()
             self.logger.record("train/teacher_weight", self._teacher_weight)
-            self.logger.record("train/teacher_cross_entropy", surprise)
+            self.logger.record("train/teacher_cross_entropy", teacher_cross_entropy)
             self.logger.record("train/teacher_agreement", float(agreed))
         self.logger.record("train/updates", self._n_updates)
+
+    def predict(
+        self,
+        observation: NDArray[np.float32] | dict[str, NDArray[np.float32]],
+        state: tuple[NDArray[np.generic], ...] | None = None,
+        episode_start: NDArray[np.bool_] | None = None,
+        deterministic: bool = False,
+        action_masks: NDArray[np.generic] | None = None,
+    ) -> tuple[NDArray[np.int64], tuple[NDArray[np.generic], ...] | None]:
+        """As MaskablePPO's: actions int64[B] for observations float32[B, L] and masks [B, A] (or one without the B).
+
+        Raises ValueError without masks: the network sees them, and these games need them.
+        """
+        if isinstance(observation, dict) or action_masks is None:
+            raise ValueError("predict takes an array of observations, and action_masks=, the legal actions")
+        seen, masks = np.atleast_2d(observation), np.atleast_2d(action_masks) != 0
+        actions = self.sample(seen, masks, torch.rand(len(seen)).numpy(), deterministic)
+        return actions.reshape(np.shape(observation)[:-1]), state
+
+    def sample(
+        self,
+        observations: NDArray[np.float32],
+        masks: NDArray[np.bool_],
+        uniform: NDArray[np.float32],
+        deterministic: bool = False,
+    ) -> NDArray[np.int64]:
+        """Actions int64[B] of the policy as it is, by B numbers in [0, 1), or the likeliest ones."""
+        with torch.inference_mode():
+            logits = forward_logits(self.policy, self.inputs(observations, masks))
+        actions, log_probabilities = np.empty(len(logits), np.int64), np.empty(len(logits), np.float32)
+        draw(logits.numpy(), masks, uniform, actions, log_probabilities)
+        if deterministic:
+            actions = np.where(masks, logits.numpy(), -np.inf).argmax(axis=1)
+        return actions
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Refused: SB3's files are pickles."""
+        raise TypeError("SelfPlayPPO has no save(); training.checkpoint writes policies, training.state whole runs")
+
+    @classmethod
+    def load(cls, *args: Any, **kwargs: Any) -> Any:
+        """Refused: SB3's files are pickles."""
+        raise TypeError("SelfPlayPPO has no load(); coyote_env.load_policy reads policies, --resume goes on with runs")
 
     def _ask(self, teacher: Policy, observations: Tensor, masks: Tensor) -> Tensor:
         """What the teacher would do, int64[B]; each worker asks with a generator of its own."""
@@ -316,9 +361,9 @@ class SelfPlayPPO(MaskablePPO):
         references = np.zeros((0, buffer.mask_rows.shape[1]), np.float32)
         if self._references is not None:
             references = self._references.numpy()
-        lessons = np.zeros(0, np.int64)
-        if self._lessons is not None:
-            lessons = self._lessons.numpy()
+        teacher_actions = np.zeros(0, np.int64)
+        if self._teacher_actions is not None:
+            teacher_actions = self._teacher_actions.numpy()
 
         def work(part: slice) -> tuple[tuple[Tensor, ...], NDArray[np.float64]]:
             mine = rows[part]
@@ -336,7 +381,7 @@ class SelfPlayPPO(MaskablePPO):
                 advantages[part].numpy(),
                 buffer.return_rows.numpy(),
                 references,
-                lessons,
+                teacher_actions,
                 clip_range,
                 self.ent_coef,
                 self.vf_coef,

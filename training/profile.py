@@ -6,7 +6,7 @@ Three figures of the same process, one after the other, all in decisions learnt 
 - its floor: the same network, numbers of rows, forward passes and updates in plain torch, and nothing else, in
   one thread and shared among our workers, whichever is faster;
 - the usual route: one PettingZoo env in the wrapper of PettingZoo's tutorial for SB3, learnt by sb3-contrib's
-  MaskablePPO with the same network, minibatch and number of passes.
+  MaskablePPO with the same layers over observation and mask, minibatch and number of passes.
 
 The first two take turns, and of each the fastest turn counts, since other processes may come in between. Their
 processor time is compared too: on a machine that is shared it says more than the clock.
@@ -24,7 +24,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gymnasium
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from sb3_contrib import MaskablePPO
 from sb3_contrib.common.wrappers import ActionMasker
 from stable_baselines3.common.callbacks import BaseCallback
@@ -108,7 +110,6 @@ class Learner:
             (model.seating, "begin_rollout", "loading opponents"),
             (model.seating, "paid", "seating and scores"),
             (model.batch, "step", "the game"),
-            (model.batch, "observe", "the game, what the open critic sees"),
             (buffer, "open_rows", "copying observations"),
             (buffer, "finish", "advantages"),
         ):
@@ -172,19 +173,26 @@ class _TutorialWrapper(gymnasium.Env):
         self.env = env
         env.reset()
         agent = env.possible_agents[0]
-        self.observation_space = env.observation_space(agent)["observation"]
+        # The learner's network is given the mask, so that of the usual route is too.
+        seen, mask = env.observation_space(agent)["observation"], env.observation_space(agent)["action_mask"]
+        self.observation_space = gymnasium.spaces.Box(
+            np.concatenate([seen.low, mask.low]), np.concatenate([seen.high, mask.high]), dtype=np.float32
+        )
         self.action_space = env.action_space(agent)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Deal; what the first seat sees."""
         self.env.reset(seed=seed, options=options)
-        return self.env.observe(self.env.agent_selection)["observation"], {}
+        return self._seen(self.env.observe(self.env.agent_selection)), {}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """The seat to move acts; what the next one sees, and is paid."""
         self.env.step(int(action))
         observation, reward, termination, truncation, _ = self.env.last()
-        return observation["observation"], reward, termination, truncation, {}
+        return self._seen(observation), reward, termination, truncation, {}
+
+    def _seen(self, observation: Any) -> NDArray[np.float32]:
+        return np.concatenate([observation["observation"], observation["action_mask"]], dtype=np.float32)
 
     def action_mask(self) -> Any:
         """Legal actions of the seat to move."""
@@ -203,7 +211,7 @@ def usual_route(config: Config, game: Game, seconds: float) -> float:
         n_steps=steps,
         batch_size=min(config.ppo.minibatch, steps),
         n_epochs=config.ppo.epochs,
-        policy_kwargs=policy_kwargs(config.network, game.layout.size),
+        policy_kwargs=policy_kwargs(config.network, game.layout.size + int(game.num_actions)),
         device="cpu",
         seed=0,
     )

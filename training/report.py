@@ -105,7 +105,7 @@ def learning_curve(
         measurements: (steps, results) in order of steps.
         rows: the rows of ``progress_csv``.
     """
-    figure = _figure(8, 9)
+    figure = new_figure(8, 9)
     top, middle, bottom = figure.subplots(3, 1, sharex=True, height_ratios=[2, 1, 1])
     names = list(dict.fromkeys(result.opponent for _, results in measurements for result in results))
     for name in names:
@@ -128,10 +128,10 @@ def learning_curve(
     bottom.set_xlabel("decisions of the learning policy")
     for axes in (top, middle, bottom):
         axes.grid(alpha=0.3)
-    return _png(figure)
+    return png(figure)
 
 
-def _figure(width: float, height: float) -> Figure:
+def new_figure(width: float, height: float) -> Figure:
     """An empty picture, in inches."""
     # On a canvas of our own: pyplot would look for a display and keep the figure in a global list.
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -142,7 +142,8 @@ def _figure(width: float, height: float) -> Figure:
     return figure
 
 
-def _png(figure: Figure) -> bytes:
+def png(figure: Figure) -> bytes:
+    """The figure as a PNG."""
     image = io.BytesIO()
     figure.savefig(image, format="png", dpi=120)
     return image.getvalue()
@@ -150,7 +151,7 @@ def _png(figure: Figure) -> bytes:
 
 def draw(chart: Chart) -> bytes:
     """A PNG of a chart."""
-    figure = _figure(6, 4)
+    figure = new_figure(6, 4)
     axes = figure.subplots()
     for name, xs, ys in chart.series:
         if chart.kind == "bars":
@@ -167,7 +168,7 @@ def draw(chart: Chart) -> bytes:
         axes.legend()
     axes.set(title=chart.title, xlabel=chart.x_label, ylabel=chart.y_label)
     axes.grid(alpha=0.3)
-    return _png(figure)
+    return png(figure)
 
 
 def report_html(
@@ -199,10 +200,13 @@ def report_html(
             rows.append([r.opponent, *cells])
         parts.append(_table(rows))
     if matrix is not None:
+        fair = round(matrix.games * results[0].fair)
+        margin = max(abs(end - fair / matrix.games) for end in wilson(fair, matrix.games))
         parts.append("<h2>Snapshots against each other</h2>")
         parts.append(
-            f"<p>Win rate of one seat of the row at a table of the column, {matrix.games:,} games each. Where later "
-            "ones do not beat earlier ones, learning goes round in circles.</p>"
+            f"<p>Win rate of one seat of the row at a table of the column, {matrix.games:,} games each: within "
+            f"{100 * margin:.0f} points. One that wins less than its fair share from a younger self, by more than "
+            "that, has forgotten something; where many do, learning goes round in circles.</p>"
         )
         shares = [["-" if share is None else f"{share:.1%}" for share in row] for row in matrix.shares]
         parts.append(_table([["", *matrix.names], *([n, *row] for n, row in zip(matrix.names, shares, strict=True))]))
