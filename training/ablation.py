@@ -53,34 +53,48 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, required=True, help="folder of the runs, new or of this command")
     options = parser.parse_args(arguments)
     variants: list[list[str]] = [[], *options.vary]
+    command = shlex.join(["python", "-m", "training.ablation", *(sys.argv[1:] if arguments is None else arguments)])
+    wanted: dict[Path, tuple[list[str], int, list[str]]] = {}  # by folder: what is changed, seed, all settings
     try:
         # All that can be refused is refused before hours have gone by.
-        for variant in variants:
-            config = load_config(options.config, [*options.overrides, *variant])
-            selfplay.make_learner(config, selfplay.make_game(config)).workers.close()
+        for seed in options.seeds:  # seed by seed, so that half of the time gives a whole table
+            for variant in variants:
+                folder = options.out / f"seed-{seed}" / folder_name(variant)
+                if folder in wanted:
+                    raise ConfigError(f"{folder} would be the folder of two runs; give every variant and seed once")
+                wanted[folder] = (variant, seed, [*options.overrides, *variant, f"run.seed={seed}"])
+                _check(options.config, variant, wanted[folder][2], folder)
     except (ConfigError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     runs = []
-    for seed in options.seeds:  # seed by seed, so that half of the time gives a whole table
-        for variant in variants:
-            folder = options.out / f"seed-{seed}" / folder_name(variant)
-            if (folder / "config.toml").exists():
-                code = selfplay.main(["--resume", str(folder)])
-            else:
-                command = [str(options.config), "--run-dir", str(folder)]
-                for setting in [*options.overrides, *variant, f"run.seed={seed}"]:
-                    command += ["--set", setting]
-                code = selfplay.main(command)
-            if code != 0:
-                return code
-            runs.append(read_run(folder, variant, seed))
-            command = ["python", "-m", "training.ablation", *(sys.argv[1:] if arguments is None else arguments)]
-            figures = {"command": shlex.join(command), "runs": [asdict(run) for run in runs]}
-            write_atomic(options.out / "ablation.json", json.dumps(figures, indent=1) + "\n")
-            write_atomic(options.out / "ablation.md", markdown(runs) + "\n")
+    for folder, (variant, seed, settings) in wanted.items():
+        if (folder / "config.toml").exists():
+            code = selfplay.main(["--resume", str(folder)])
+        else:
+            pairs = [part for setting in settings for part in ("--set", setting)]
+            code = selfplay.main([str(options.config), "--run-dir", str(folder), *pairs])
+        if code != 0:
+            return code
+        runs.append(read_run(folder, variant, seed))
+        figures = {"command": command, "runs": [asdict(run) for run in runs]}
+        write_atomic(options.out / "ablation.json", json.dumps(figures, indent=1) + "\n")
+        write_atomic(options.out / "ablation.md", markdown(runs) + "\n")
     print(markdown(runs))
     return 0
+
+
+def _check(source: Path, variant: Sequence[str], settings: Sequence[str], folder: Path) -> None:
+    """Raises ConfigError for a run that could not be made, or has been made with other settings."""
+    for setting in variant:
+        if setting.partition("=")[0].strip() == "run.seed":
+            raise ConfigError(f"--vary {setting} is not allowed; allowed: --seeds")
+    config = load_config(source, settings)
+    if (folder / "config.toml").exists() and load_config(folder / "config.toml") != config:
+        raise ConfigError(f"{folder} holds a run of another configuration; give another --out")
+    game = selfplay.make_game(config)
+    selfplay.load_opponents(config, game)
+    selfplay.make_learner(config, game).workers.close()
 
 
 def folder_name(variant: Sequence[str]) -> str:
@@ -118,18 +132,26 @@ def markdown(runs: Sequence[Run]) -> str:
     variants: dict[tuple[str, ...], list[Run]] = {}
     for run in runs:
         variants.setdefault(tuple(run.changed), []).append(run)
-    names = [result.opponent for result in runs[0].results]
-    matrix = runs[0].cross_play
-    snapshots = [] if matrix is None else list(matrix.names[:-1])
-    head = ["changed", *(f"`{name}`" for name in names), *(f"own, {name}" for name in snapshots), "decisions/s"]
+    names = list(dict.fromkeys(result.opponent for run in runs for result in run.results))
+    # Snapshots were taken after about the same numbers of decisions, so they are told apart by their place in the run.
+    most = max((0 if run.cross_play is None else len(run.cross_play.names) - 1) for run in runs)
+    head = [
+        "changed",
+        *(f"`{name}`" for name in names),
+        *(f"own, {k + 1} of {most}" for k in range(most)),
+        "decisions/s",
+    ]
     rows = [head, ["---"] * len(head)]
     for changed, same in variants.items():
         cells = [", ".join(f"`{setting}`" for setting in changed) or "nothing"]
-        for k in range(len(names)):
-            cells.append(", ".join(f"{100 * run.results[k].share:.1f}" for run in same))
-        for k in range(len(snapshots)):
-            shares = [None if run.cross_play is None else run.cross_play.shares[-1][k] for run in same]
-            cells.append(", ".join("-" if share is None else f"{100 * share:.0f}" for share in shares))
+        for name in names:
+            shares = [next((r.share for r in run.results if r.opponent == name), None) for run in same]
+            cells.append(", ".join("-" if share is None else f"{100 * share:.1f}" for share in shares))
+        for k in range(most):
+            mine = [None if run.cross_play is None else run.cross_play.shares[-1][k : k + 1] for run in same]
+            cells.append(
+                ", ".join(f"{100 * share[0]:.0f}" if share and share[0] is not None else "-" for share in mine)
+            )
         cells.append(", ".join(f"{run.steps / run.seconds:,.0f}" for run in same))
         rows.append(cells)
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from . import selfplay
 from .checkpoint import to_json
-from .config import ConfigError, load_config
+from .config import ConfigError, load_config, toml_text
 from .files import write_atomic
 from .report import Result
 
@@ -36,17 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     folder = Path(options.policy)
     config = options.config or folder / "config.toml"
-    try:
-        if options.config is None and not config.exists():
-            raise ConfigError(f"{options.policy} has no config.toml; give --config with the game and the learning rule")
-        if options.write and not (folder / "manifest.json").is_file():
-            raise ConfigError(f"--write is not allowed: {options.policy} has no manifest.json")
-        load_config(config, options.overrides)
-    except (ConfigError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    name = json.dumps(options.policy)  # a TOML text too
-    run_dir = options.run_dir or selfplay.make_run_folder(None, f"best-response-{folder.name}")
+    name = toml_text(options.policy)
     settings = [
         f"run.seed={options.seed}",
         f"run.steps={options.steps}",
@@ -58,6 +48,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         f"evaluation.opponents=[{name}]",
         f"evaluation.games={options.games}",
     ]
+    fixed = {setting.partition("=")[0] for setting in settings}
+    try:
+        if options.config is None and not config.exists():
+            raise ConfigError(f"{options.policy} has no config.toml; give --config with the game and the learning rule")
+        if options.write and not (folder / "manifest.json").is_file():
+            raise ConfigError(f"--write is not allowed: {options.policy} has no manifest.json")
+        for override in options.overrides:
+            key = override.partition("=")[0].strip()
+            if key in fixed:
+                raise ConfigError(f"--set {override} is not allowed: {key} follows from the other arguments")
+        load_config(config, [*options.overrides, *settings])
+    except (ConfigError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    run_dir = options.run_dir or selfplay.make_run_folder(None, f"best-response-{folder.name}")
     command = [str(config), "--run-dir", str(run_dir)]
     for setting in [*options.overrides, *settings]:
         command += ["--set", setting]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -48,6 +49,8 @@ class RunCallback(BaseCallback):
 
     def _on_rollout_start(self) -> None:
         self._report()
+        if self.run.interrupts.requested:  # perhaps in the middle of an update: nothing to go on from
+            return
         steps, log = self.num_steps, self.run.log
         if steps >= log.next_checkpoint:
             log.next_checkpoint = _after(steps, self.run.config.run.checkpoint_steps)
@@ -85,7 +88,8 @@ class RunCallback(BaseCallback):
                 tally = self.run.describe(LivePolicy(self.learner), settings.progress_self_games, steps)
                 for name, value in tally.figures().items():
                     self.logger.record(f"games/{name}", value)
-        row |= {name: float(value) for name, value in self.logger.name_to_value.items()}
+        figures = {name: float(value) for name, value in self.logger.name_to_value.items()}
+        row |= {name: value for name, value in figures.items() if math.isfinite(value)}  # no variance to explain: nan
         self.logger.dump(steps)
         if steps:
             self.progress.update(steps)

@@ -154,11 +154,12 @@ def write_checkpoint(
     config: str,
     training: Mapping[str, Any],
     evaluation: Any = None,
+    replace: bool = False,
 ) -> None:
     """Write a policy to `folder`, all of it or nothing.
 
     Args:
-        folder: must not exist.
+        folder: must not exist, unless `replace`: then it takes the place of an older one.
         network: from inputs to logits.
         given: what makes inputs of an observation.
         game: the ``coyote_env.core.game.Game`` it was trained for.
@@ -183,7 +184,8 @@ def write_checkpoint(
         "evaluation": evaluation,
         "policy_sha256": hashlib.sha256(graph).hexdigest(),
     }
-    write_folder_atomic(folder, {"policy.onnx": graph, "manifest.json": to_json(manifest), "config.toml": config})
+    files: dict[str, bytes | str] = {"policy.onnx": graph, "manifest.json": to_json(manifest), "config.toml": config}
+    write_folder_atomic(folder, files, replace)
 
 
 def write_evaluation(folder: Path, evaluation: Any) -> None:

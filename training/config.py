@@ -14,6 +14,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_type_hints
 
+from .files import read_bounded
+
+#: Moves of a rollout: a hundred times as many as any that was of use, and 60 GB of observations.
+MAX_MOVES = 10_000_000
+#: Of a configuration: ours have two kilobytes, and what reads them takes time by the square of a line's length.
+MAX_BYTES = 50_000
+
 
 class ConfigError(ValueError):
     """A setting that is not allowed; the message names section and key, the value and what is allowed."""
@@ -28,9 +35,11 @@ def _setting(
     above: float | None = None,
     choices: Sequence[str] | None = None,
     non_empty: bool = False,
+    length: int | None = None,
 ) -> Any:
     """One setting: default, a line of documentation, and the values allowed (bounds apply to list items too)."""
-    metadata = {"doc": doc, "low": low, "high": high, "above": above, "choices": choices, "non_empty": non_empty}
+    metadata = {"doc": doc, "low": low, "high": high, "above": above, "choices": choices}
+    metadata |= {"non_empty": non_empty, "length": length}
     if isinstance(default, dict):
         return field(default_factory=lambda: dict(default), metadata=metadata)
     return field(default=default, metadata=metadata)
@@ -116,10 +125,10 @@ class NetworkConfig:
     """The network: layers shared by policy and value, then layers of their own."""
 
     shared: tuple[int, ...] = _setting(
-        (256,), "Widths of the layers that policy and value share; may be empty.", low=1, high=8192
+        (256,), "Widths of the layers that policy and value share; may be empty.", low=1, high=4096, length=16
     )
-    policy: tuple[int, ...] = _setting((128,), "Widths of the policy's own layers.", low=1, high=8192)
-    value: tuple[int, ...] = _setting((128,), "Widths of the value's own layers.", low=1, high=8192)
+    policy: tuple[int, ...] = _setting((128,), "Widths of the policy's own layers.", low=1, high=4096, length=16)
+    value: tuple[int, ...] = _setting((128,), "Widths of the value's own layers.", low=1, high=4096, length=16)
     activation: str = _setting("relu", "Between layers.", choices=("relu", "tanh"))
     sees_mask: bool = _setting(
         True, "The mask of legal actions is given to the network beside the observation: it tells where the bid stands."
@@ -235,7 +244,8 @@ def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
     Raises ConfigError; FileNotFoundError and the like where the file cannot be read.
     """
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        # Resolved: a link to a file is as good as the file; read_bounded wants no pipe, no device, nothing huge.
+        data = tomllib.loads(read_bounded(path.resolve(), MAX_BYTES).decode())
     except (ValueError, RecursionError) as error:  # TOMLDecodeError, UnicodeDecodeError, and numbers of 5,000 digits
         raise ConfigError(f"{path} is not a TOML file: {error}") from None
     for override in overrides:
@@ -278,6 +288,8 @@ def _check(name: str, value: Any, kind: Any, rule: Mapping[str, Any]) -> Any:
         return dict(value)
     if kind in (tuple[int, ...], tuple[str, ...]):
         if not isinstance(value, (list, tuple)) or (rule["non_empty"] and not value):
+            raise refusal
+        if rule["length"] is not None and len(value) > rule["length"]:
             raise refusal
         item = int if kind == tuple[int, ...] else str
         if not all(_fits(v, item, rule) for v in value):
@@ -325,12 +337,24 @@ def _allowed(kind: Any, rule: Mapping[str, Any]) -> str:
         text += f" from {rule['low']:.13g}" if rule["high"] is not None else f", at least {rule['low']:.13g}"
     if rule["high"] is not None:
         text += f" to {rule['high']:.13g}" if rule["low"] is not None else f" and at most {rule['high']:.13g}"
+    if rule["length"] is not None:
+        text += f", at most {rule['length']} of them"
     return f"{text}, not empty" if rule["non_empty"] else text
 
 
 def _check_together(config: Config) -> None:
     """Values that are sensible alone and not together."""
-    ppo, opponents = config.ppo, config.opponents
+    ppo, opponents, run = config.ppo, config.opponents, config.run
+    if run.tables * ppo.rollout_steps > MAX_MOVES:
+        raise ConfigError(
+            f"run.tables = {run.tables} is not allowed with ppo.rollout_steps = {ppo.rollout_steps}; allowed: rollouts "
+            f"of at most {MAX_MOVES:,} moves"
+        )
+    if opponents.share > 0 and round(opponents.share * run.tables) == 0:
+        raise ConfigError(
+            f"opponents.share = {opponents.share!r} is not allowed with run.tables = {run.tables}: that is none; "
+            "allowed: 0, or more"
+        )
     if ppo.learning_rate_end > ppo.learning_rate:
         raise ConfigError(
             f"ppo.learning_rate_end = {ppo.learning_rate_end!r} is not allowed; allowed: at most "
@@ -399,7 +423,7 @@ def _toml(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return _toml_text(value)
+        return toml_text(value)
     if isinstance(value, (int, float)):
         return repr(value)
     if isinstance(value, Mapping):
@@ -411,7 +435,7 @@ def _toml(value: Any) -> str:
     )
 
 
-def _toml_text(text: str) -> str:
+def toml_text(text: str) -> str:
     """A TOML basic string."""
     escapes = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
     return '"' + "".join(escapes.get(c, c if c.isprintable() else f"\\U{ord(c):08x}") for c in text) + '"'
@@ -419,7 +443,7 @@ def _toml_text(text: str) -> str:
 
 def _toml_key(key: str) -> str:
     plain = key.isascii() and key.replace("-", "").replace("_", "").isalnum()
-    return key if plain else _toml_text(key)
+    return key if plain else toml_text(key)
 
 
 def help_text() -> str:

@@ -43,28 +43,40 @@ def write_atomic(path: Path, data: bytes | str) -> None:
     _sync_folder(path.parent)
 
 
-def write_folder_atomic(folder: Path, files: Mapping[str, bytes | str]) -> None:
+def write_folder_atomic(folder: Path, files: Mapping[str, bytes | str], replace: bool = False) -> None:
     """Make `folder` with `files` (name -> content) in it, all of it or nothing.
 
-    Raises FileExistsError if `folder` is there already: what others may be reading is never replaced.
+    With `replace` it takes the place of an older one, which stays until the new one is on disk. Without, raises
+    FileExistsError if `folder` is there already.
     """
-    if folder.exists():
+    if folder.exists() and not replace:
         raise FileExistsError(f"{folder} exists already; a checkpoint is never overwritten, choose another name")
     folder.parent.mkdir(parents=True, exist_ok=True)
     with _temporary_folder(folder) as temporary:
         for name, data in files.items():
             _write_synced(temporary / name, data.encode() if isinstance(data, str) else data)
         _sync_folder(temporary)
+        older = _hide(folder) if folder.exists() else None
         os.replace(temporary, folder)
     _sync_folder(folder.parent)
+    if older is not None:
+        shutil.rmtree(older)
 
 
 def remove_folder(folder: Path) -> None:
     """Remove a folder so that it is there whole or not at all: under a hidden name, for ``remove_leftovers``."""
+    if folder.is_symlink() or not folder.is_dir():  # not ours, but in the place of one
+        folder.unlink()
+        return
+    shutil.rmtree(_hide(folder))
+
+
+def _hide(folder: Path) -> Path:
+    """Give a folder a hidden name, which is returned."""
     hidden = folder.with_name(f".{folder.name}.old.tmp")
     shutil.rmtree(hidden, ignore_errors=True)
     folder.rename(hidden)
-    shutil.rmtree(hidden)
+    return hidden
 
 
 def remove_leftovers(folder: Path) -> None:

@@ -32,16 +32,39 @@ class Log:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Log:
         """Read back. Raises ValueError, TypeError or KeyError for anything else."""
-        rows = [dict(row) for row in data["rows"]]
+        rows = [{str(name): _number(value) for name, value in row.items()} for row in data["rows"]]
         for row in rows:
-            if not all(isinstance(key, str) and type(value) in (int, float) for key, value in row.items()):
-                raise ValueError("a row of the log holds something other than numbers")
-            if "steps" not in row:
-                raise ValueError("a row of the log lacks its steps")
-        measurements = [
-            (int(steps), [Result(**result) for result in results]) for steps, results in data["measurements"]
-        ]
-        seconds = float(data["seconds"])
-        if not 0 <= seconds < math.inf:
-            raise ValueError(f"seconds = {seconds!r}")
-        return cls(rows, measurements, int(data["next_checkpoint"]), int(data["next_measurement"]), seconds)
+            _count(row["steps"])
+        measurements = []
+        for steps, results in data["measurements"]:
+            if not results:
+                raise ValueError("a measurement of nothing")
+            measurements.append((_count(steps), [_result(result) for result in results]))
+        seconds = _number(data["seconds"])
+        due = [_count(data[name]) for name in ("next_checkpoint", "next_measurement")]
+        return cls(rows, measurements, due[0], due[1], min(max(0.0, seconds), 1e9))
+
+
+def _number(value: Any) -> float:
+    if type(value) not in (int, float) or not math.isfinite(value):
+        raise ValueError(f"{value!r:.50} where a number belongs")
+    number: float = value
+    return number
+
+
+def _count(value: Any) -> int:
+    if type(value) is not int or not 0 <= value < 2**53:
+        raise ValueError(f"{value!r:.50} where a count belongs")
+    return value
+
+
+def _result(data: Mapping[str, Any]) -> Result:
+    result = Result(**data)
+    if not isinstance(result.opponent, str):
+        raise TypeError("a result without the name of an opponent")
+    for number in (result.games, result.wins, result.share, result.low, result.high, result.fair):
+        _number(number)
+    for games, wins in result.seats:
+        _count(games)
+        _number(wins)
+    return result

@@ -26,7 +26,7 @@ from stable_baselines3.common.logger import configure
 from .config import ConfigError, load_config
 from .files import write_atomic
 from .network import forward_logits, masked_log_probabilities
-from .report import new_figure, png
+from .report import literal, new_figure, png
 from .selfplay import make_game, make_learner
 
 if TYPE_CHECKING:
@@ -150,9 +150,9 @@ def picture(title: str, curves: Sequence[tuple[str, Sequence[Point]]], target: f
     axes = figure.subplots()
     for name, points in curves:
         later = [point for point in points if point[0] > 0]
-        axes.loglog([steps for steps, _, _ in later], [found for _, _, found in later], marker=".", label=name)
+        axes.loglog([steps for steps, _, _ in later], [found for _, _, found in later], marker=".", label=literal(name))
     axes.axhline(target, color="black", linestyle="--", linewidth=1, label=f"target {target:g}")
-    axes.set(title=title, xlabel="decisions of the learner (CFR+: nodes looked at)", ylabel="NashConv")
+    axes.set(title=literal(title), xlabel="decisions of the learner (CFR+: nodes looked at)", ylabel="NashConv")
     axes.grid(alpha=0.3)
     axes.legend()
     return png(figure)
@@ -188,11 +188,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         settings = [*options.overrides, *changed, f"run.seed={options.seeds[0]}"]
         runs.append((", ".join(changed), settings))
     try:
+        if options.every < 1:
+            raise ConfigError(f"--every {options.every} is not allowed; allowed: at least 1")
+        if len({name for name, _ in runs}) < len(runs):
+            raise ConfigError("--seeds or --beside name a run twice")
+        if options.out is not None and not options.out.parent.is_dir():
+            raise ConfigError(f"--out {options.out} is not allowed: there is no folder {options.out.parent}")
         configs = [(name, load_config(options.config, settings)) for name, settings in runs]
         game = make_game(configs[0][1])
         for name, config in configs:
             if config.game != configs[0][1].game:
                 raise ConfigError(f"--beside {name} is not allowed; the game has to stay the same")
+            if config.opponents.share > 0 and config.opponents.snapshots:
+                raise ConfigError("opponents.snapshots = true is not allowed here: there are none; allowed: false")
+            make_learner(config, game).workers.close()  # what can be refused is refused before minutes have gone by
         tree = Tree(game)
     except (ConfigError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
@@ -225,9 +234,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         command = ["python", "-m", "training.nash_proof", *(sys.argv[1:] if arguments is None else arguments)]
         rounded = {name: [(d, round(s, 1), round(f, 5)) for d, s, f in points] for name, points in curves}
         figures: dict[str, Any] = {"command": shlex.join(command), "target": options.target, "curves": rounded}
-        write_atomic(options.out.with_suffix(".json"), json.dumps(figures) + "\n")
+        write_atomic(options.out.with_name(options.out.name + ".json"), json.dumps(figures) + "\n")
         title = f"{options.config.stem}: {game.num_seats} seats"
-        write_atomic(options.out.with_suffix(".png"), picture(title, curves, options.target))
+        write_atomic(options.out.with_name(options.out.name + ".png"), picture(title, curves, options.target))
     return 0 if all(reached) else 1
 
 

@@ -235,6 +235,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=15.0, help="for the usual route; 0: leave it out")
     options = parser.parse_args(arguments)
     try:
+        if options.rollouts < 1:
+            raise ConfigError(f"--rollouts {options.rollouts} is not allowed; allowed: at least 1")
         config = load_config(options.config, options.overrides)
         game = make_game(config)
         model = make_learner(config, game)
@@ -248,7 +250,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for _ in range(options.rollouts):
         learner.watch.seconds.clear()
         with clock() as spent, learner.watch.timed("everything else"):
-            rows = learner.turn()
+            rows = max(1, learner.turn())
         parts = {name: 1e6 * seconds / rows for name, seconds in learner.watch.seconds.items()}
         turns.append((1e6 * spent[0] / rows, 1e6 * spent[1] / rows, parts))
         for pool in pools.values():

@@ -111,13 +111,13 @@ def learning_curve(
     for name in names:
         points = [(steps, r) for steps, results in measurements for r in results if r.opponent == name]
         steps, low, high = ([s for s, _ in points], [r.low for _, r in points], [r.high for _, r in points])
-        (line,) = top.plot(steps, [r.share for _, r in points], marker=".", label=f"against {name}")
+        (line,) = top.plot(steps, [r.share for _, r in points], marker=".", label=literal(f"against {name}"))
         top.fill_between(steps, low, high, alpha=0.2, color=line.get_color(), linewidth=0)
     if names:
         fair = measurements[0][1][0].fair
         top.axhline(fair, color="black", linestyle="--", linewidth=1, label=f"fair share ({fair:.0%})")
         top.legend()
-    top.set(title=title, ylabel="win rate of one seat", ylim=(0, 1))
+    top.set(title=literal(title), ylabel="win rate of one seat", ylim=(0, 1))
     for axes, column, label in (
         (middle, "train/entropy", "entropy of the policy (nats)"),
         (bottom, "rollout/game_length", "moves per game"),
@@ -140,6 +140,11 @@ def new_figure(width: float, height: float) -> Figure:
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     return figure
+
+
+def literal(text: str) -> str:
+    """A text that matplotlib shows as it is: between two dollars it would read a formula."""
+    return text.replace("$", r"\$")
 
 
 def png(figure: Figure) -> bytes:
@@ -166,7 +171,7 @@ def draw(chart: Chart) -> bytes:
         axes.plot([min(values), max(values)], [min(values), max(values)], color="black", linestyle="--", linewidth=1)
     if any(name for name, _, _ in chart.series):
         axes.legend()
-    axes.set(title=chart.title, xlabel=chart.x_label, ylabel=chart.y_label)
+    axes.set(title=literal(chart.title), xlabel=chart.x_label, ylabel=chart.y_label)
     axes.grid(alpha=0.3)
     return png(figure)
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .config import Config, ConfigError, dump_config, help_text, load_config
-from .files import locked, remove_folder, remove_leftovers, write_atomic
+from .files import locked, read_bounded, remove_folder, remove_leftovers, write_atomic
 from .interrupts import Interrupts
 
 if TYPE_CHECKING:
@@ -29,8 +29,12 @@ if TYPE_CHECKING:
     from coyote_env.core.tally import Tally
     from coyote_env.policies import Policy
 
+    from .opponents import OpponentPool
     from .ppo import SelfPlayPPO
     from .report import Matrix, Result
+
+#: Of the weights that are published: load_policy reads files of at most 100 million bytes.
+MAX_POLICY_BYTES = 90_000_000
 
 # What is measured has streams of the run's seed of its own; those that SelfPlayPPO learns by have the keys 0 to 3.
 CLOSING, PROGRESS, DESCRIBED, DESCRIBED_ON_THE_WAY, CROSS_PLAY = range(4, 9)
@@ -100,17 +104,17 @@ def _train(options: argparse.Namespace, command: str, interrupts: Interrupts) ->
             raise ConfigError("--run-dir is not allowed with --resume; a run goes on in its own folder")
     try:
         config = load_config(source, options.overrides)
+    except FileNotFoundError:
+        began = "" if resumed is None else ": there is no run in that folder, or it was ended before it began"
+        raise ConfigError(f"{source} does not exist{began}") from None
     except OSError as error:
         raise ConfigError(f"{source} cannot be read: {error.strerror}") from None
     if resumed is not None and (resumed / "evaluation.json").exists() and not options.overrides:
         print(f"{resumed} is finished; its evaluation is in {resumed / 'evaluation.txt'}", file=sys.stderr)
         return 0
     game = make_game(config)
-    from coyote_env.policies import load_policy
-
     # All that can be refused is refused before anything is written.
-    names = config.evaluation.opponents
-    opponents = {name: _load(load_policy, name, game, "evaluation.opponents") for name in names}
+    opponents = load_opponents(config, game)
     model = make_learner(config, game, stop=lambda: interrupts.requested)
     try:
         folder = make_run_folder(options.run_dir, options.config.stem) if resumed is None else resumed
@@ -143,8 +147,17 @@ def make_game(config: Config) -> Game:
 
 
 def _check_run_dir(wanted: Path | None) -> None:
-    if wanted is not None and wanted.exists() and (not wanted.is_dir() or any(wanted.iterdir())):
+    if wanted is None:
+        return
+    if not str(wanted).isprintable():
+        raise ConfigError(f"--run-dir {str(wanted)!r} is not allowed; allowed: printable characters")
+    if wanted.exists() and (not wanted.is_dir() or any(map(_of_a_run, wanted.iterdir()))):
         raise ConfigError(f"--run-dir {wanted} is not allowed; allowed: a new or an empty folder")
+
+
+def _of_a_run(path: Path) -> bool:
+    """Whether it belongs to a run that began: `Run.begin` may have been killed before it had written a config."""
+    return path.name not in ("command.txt", "versions.json") and not path.name.endswith(".tmp")
 
 
 def make_run_folder(wanted: Path | None, name: str) -> Path:
@@ -209,8 +222,11 @@ class Run:
         """
         from .state import StateError, read_state, step_folders
 
-        remove_leftovers(self.folder)
         states = step_folders(self.states)
+        if not states and step_folders(self.checkpoints):
+            raise ConfigError(f"{self.folder} has checkpoints, but no state to go on from; nothing in it was changed")
+        commands = self._commands()
+        remove_leftovers(self.folder)
         for steps, state in reversed(states):
             try:
                 self._take_up(read_state(state, self.model, self.checkpoints), changed)
@@ -221,7 +237,12 @@ class Run:
             break
         else:
             if states:
-                raise ConfigError(f"no state of {self.folder} can be used; train anew from its config.toml")
+                raise ConfigError(
+                    f"no state of {self.folder} can be used with this configuration; without --set, train anew from "
+                    "its config.toml"
+                    if changed
+                    else f"no state of {self.folder} can be used; train anew from its config.toml"
+                )
             self._say(f"{self.folder} has no state yet; starting at the beginning")
         for steps, later in step_folders(self.states):
             if steps > self.model.num_timesteps:
@@ -233,14 +254,19 @@ class Run:
                 self.last_checkpoint = checkpoint
         for name in ("evaluation.json", "evaluation.txt", "report.html", "cross_play.json"):
             (self.folder / name).unlink(missing_ok=True)
-        before = self.folder / "command.txt"
-        if before.exists():
-            commands = before.read_text(encoding="utf-8").splitlines()
-            if changed:
-                commands.append(self.command)
-                write_atomic(before, "\n".join(commands) + "\n")
-                write_atomic(self.folder / "config.toml", dump_config(self.config))
-            self.command = " && ".join(commands)
+        if changed:
+            commands.append(self.command)
+            write_atomic(self.folder / "command.txt", "\n".join(commands) + "\n")
+            write_atomic(self.folder / "config.toml", dump_config(self.config))
+        self.command = " && ".join(commands) or self.command
+
+    def _commands(self) -> list[str]:
+        """The lines of command.txt; none if it is gone. Raises ConfigError."""
+        path = self.folder / "command.txt"
+        try:
+            return read_bounded(path, 1_000_000).decode().splitlines() if path.exists() else []
+        except (OSError, ValueError) as error:  # UnicodeDecodeError too
+            raise ConfigError(f"{path} cannot be read: {error}; nothing was changed") from None
 
     def _take_up(self, state: Mapping[str, Any], changed: bool) -> None:
         """The learner has been restored; restore the log, and warn of what will not be as it would have been."""
@@ -252,7 +278,7 @@ class Run:
             self.log = Log.from_json(state["run"])
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise StateError(f"run: {type(error).__name__}: {str(error)[:300]}") from None
-        why = [f"{name} is gone or damaged and leaves the pool" for name in state["missed"]]
+        why = [f"{name} is gone, damaged or no longer wanted, and leaves the pool" for name in state["missed"]]
         why += [f"{name} holds another policy than before" for name in state["exchanged"]]
         if state["config"] != self._config_digest() and not changed:
             why.append("config.toml was changed")
@@ -284,6 +310,10 @@ class Run:
             how = self._how_to_go_on() + getattr(error, "remedy", "")
             print(f"training failed: {error}; {self._checkpoints_left()}; {how}", file=sys.stderr)
             return 1
+        except KeyboardInterrupt:  # a second one, or while it measures at the end: nothing is lost by leaving at once
+            how = self._how_to_go_on()
+            print(f"stopped by {self.interrupts.name}; files written so far are whole; {how}", file=sys.stderr)
+            return self.interrupts.exit_code
         print(
             f"stopped by {self.interrupts.name} after {self.model.num_timesteps:,} steps; "
             f"the policy so far is in {self.folder / 'policy'}; {self._how_to_go_on()}",
@@ -320,10 +350,8 @@ class Run:
 
     def _conclude(self) -> None:
         """Write what a run leaves behind, however far it came."""
-        policy = self.folder / "policy"
-        if policy.exists():  # of the end that this run came to before it was resumed
-            remove_folder(policy)
-        self.write_checkpoint(policy)
+        # There is an older one if this run came to an end before it was resumed.
+        self.write_checkpoint(self.folder / "policy", replace=True)
         self.write_progress()
         from .report import learning_curve
 
@@ -400,20 +428,25 @@ class Run:
         chosen = np.unique(
             np.linspace(0, len(found) - 1, min(settings.matrix_snapshots, len(found))).round().astype(int)
         )
-        folders = [(f"{found[k][0]:,}", found[k][1]) for k in chosen] + [("the policy", self.folder / "policy")]
-        policies = [load_policy(folder, self.game) for _, folder in folders]
+        policies: dict[str, Policy] = {}
+        for steps, folder in (found[k] for k in chosen):
+            try:
+                policies[f"{steps:,}"] = load_policy(folder, self.game)
+            except (ValueError, OSError) as error:
+                self._say(f"{folder} is left out of the snapshots that play each other: {error}")
+        policies["the policy"] = load_policy(self.folder / "policy", self.game)
         seeds = np.random.SeedSequence(self.config.run.seed, spawn_key=(CROSS_PLAY,)).generate_state(len(policies) ** 2)
         shares: list[list[float | None]] = []
-        for row, one in enumerate(policies):
+        for row, one in enumerate(policies.values()):
             shares.append([])
-            for column, others in enumerate(policies):
+            for column, others in enumerate(policies.values()):
                 if row == column:
                     shares[-1].append(None)
                     continue
                 players = [one, *[others] * (self.game.num_seats - 1)]
                 match = play_match(self.game, players, settings.matrix_games, int(seeds[row * len(policies) + column]))
                 shares[-1].append(match.policies[0].share)
-        return Matrix([name for name, _ in folders], shares, settings.matrix_games)
+        return Matrix(list(policies), shares, settings.matrix_games)
 
     def _report(self, results: list[Result], matrix: Matrix | None) -> str:
         """The page report.html, about the policy on disk."""
@@ -427,7 +460,7 @@ class Run:
         curve = (self.folder / "learning_curve.png").read_bytes()
         return report_html(title, curve, results, matrix, tally, games)
 
-    def write_checkpoint(self, folder: Path) -> None:
+    def write_checkpoint(self, folder: Path, replace: bool = False) -> None:
         """The learner's policy as it is now."""
         from .checkpoint import write_checkpoint
         from .network import policy_network
@@ -441,7 +474,13 @@ class Run:
         }
         model = self.model
         write_checkpoint(
-            folder, policy_network(model.policy), model.inputs, self.game, dump_config(self.config), training
+            folder,
+            policy_network(model.policy),
+            model.inputs,
+            self.game,
+            dump_config(self.config),
+            training,
+            replace=replace,
         )
         self.last_checkpoint = folder
 
@@ -471,14 +510,19 @@ class Run:
         return duration(self.seconds)
 
 
-def make_learner(config: Config, game: Game, stop: Callable[[], bool] = lambda: False) -> SelfPlayPPO:
-    """The learner of a run, ready to ``learn``. Raises ConfigError if an opponent cannot be loaded."""
-    from coyote_env.core.batch import Batch
+def load_opponents(config: Config, game: Game) -> dict[str, Policy]:
+    """Those that the run is measured against, by name. Raises ConfigError."""
     from coyote_env.policies import load_policy
 
+    return {name: _load(load_policy, name, game, "evaluation.opponents") for name in config.evaluation.opponents}
+
+
+def make_learner(config: Config, game: Game, stop: Callable[[], bool] = lambda: False) -> SelfPlayPPO:
+    """The learner of a run, ready to ``learn``. Raises ConfigError if an opponent cannot be loaded."""
+    from coyote_env.policies import load_policy
+
+    from .network import policy_network
     from .opponents import OpponentPool
-    from .ppo import SelfPlayPPO
-    from .vec_env import SelfPlayVecEnv
 
     ppo, seating = config.ppo, config.opponents
     pool = None
@@ -505,6 +549,33 @@ def make_learner(config: Config, game: Game, stop: Callable[[], bool] = lambda: 
             f"teacher.player = {config.teacher.player!r} is not allowed; allowed: one that sees what the learner sees "
             f"(game.kwargs: {sight})"
         )
+    try:
+        model = _learner(config, game, pool, teacher, stop)
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and "alloc" not in str(error):
+            raise
+        raise ConfigError(
+            f"run.tables = {config.run.tables}, ppo.rollout_steps = {ppo.rollout_steps} and the network are not allowed "
+            "on this machine: they need more memory than it has"
+        ) from None
+    size = 4 * sum(parameter.numel() for parameter in policy_network(model.policy).parameters())
+    if size > MAX_POLICY_BYTES:
+        raise ConfigError(
+            f"network.shared = {list(config.network.shared)}, network.policy = {list(config.network.policy)} are not "
+            f"allowed for this game: a policy of {size:,} bytes; allowed: {MAX_POLICY_BYTES:,}"
+        )
+    return model
+
+
+def _learner(
+    config: Config, game: Game, pool: OpponentPool | None, teacher: Policy | None, stop: Callable[[], bool]
+) -> SelfPlayPPO:
+    from coyote_env.core.batch import Batch
+
+    from .ppo import SelfPlayPPO
+    from .vec_env import SelfPlayVecEnv
+
+    ppo, seating = config.ppo, config.opponents
     return SelfPlayPPO(
         config.network,
         SelfPlayVecEnv(Batch(game, config.run.tables)),

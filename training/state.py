@@ -94,9 +94,9 @@ def read_state(folder: Path, model: SelfPlayPPO, snapshots: Path) -> dict[str, A
         snapshots: folder of the run's checkpoints.
 
     Returns the "run", "config" and "versions" that it was written with; "exchanged": checkpoints named by the
-    configuration that are not what they were; and "missed": names of snapshots that cannot be loaded any more, and are
-    no longer in the pool. Raises StateError for anything that is not as it was written;
-    `model` may then be changed in part.
+    configuration that are not what they were; and "missed": names of opponents that cannot be loaded any more, or that
+    the configuration has no more, and that are no longer in the pool. Raises StateError for anything that is not as it
+    was written; `model` may then be changed in part.
     """
     content = _read_json(folder / "state.json")
     try:
@@ -270,11 +270,18 @@ def _restore(model: SelfPlayPPO, figures: Mapping[str, Any], snapshots: Path) ->
     seating = model.seating
     if seating.seats.min() < 0 or seating.seats.max() > len(seating.names) or model.game_length.min() < 0:
         raise ValueError("seats or game_length: out of range")
+    if not (seating.seats == LEARNER).any(axis=1).all():
+        raise ValueError("seats: a table without the learner")
     _check_open(model)
     missed = _restore_pool(model, figures["pool"], snapshots)
     names, active = figures["slots"], figures["active"]
-    if len(names) != len(seating.names) or not all(type(s) is int and 1 <= s <= len(names) for s in active):
-        raise ValueError(f"slots: {len(names)}; the configuration needs {len(seating.names)}")
+    if not all(type(s) is int and 1 <= s <= len(names) for s in active):
+        raise ValueError(f"active: {active!r:.100}, of {len(names)} slots")
+    if len(names) != len(seating.names):  # another number of opponents from now on: the games go on without any
+        names, active = [""] * len(seating.names), []
+        seating.seats[:] = LEARNER
+    if any(not names[slot - 1] for slot in np.unique(seating.seats[seating.seats != LEARNER])):
+        raise ValueError("seats: of a slot that is empty")
     seating.active = [slot for slot in active if names[slot - 1] not in missed]
     for slot, name in enumerate(names, 1):
         if name in missed:
@@ -295,6 +302,8 @@ def _check_open(model: SelfPlayPPO) -> None:
     places = ((rows["table"] < tables) & (rows["seat"] < seats) & (rows["table"] >= 0) & (rows["seat"] >= 0)).all()
     if not places or len(np.unique(who)) < len(who):
         raise ValueError("open decisions: tables or seats: out of range, or twice the same")
+    if any(np.abs(rows[name]).max(initial=0.0) > 1e6 for name in ("log_prob", "value", "paid")):
+        raise ValueError("open decisions: log_prob, value or paid: out of range")
     if action.size and rows["mask"].view(np.uint8).max() > 1:
         raise ValueError("open decisions: masks: not true or false")
     if action.size and (action.min() < 0 or action.max() >= rows["mask"].shape[1]):
@@ -304,15 +313,16 @@ def _check_open(model: SelfPlayPPO) -> None:
 
 
 def _restore_pool(model: SelfPlayPPO, rows: Any, snapshots: Path) -> list[str]:
-    """Put the pool back, less the snapshots that cannot be loaded any more; their names."""
+    """Put the pool back, less those that cannot be loaded any more, or are not wanted; their names."""
     pool, missed = model.opponents, []
     if pool is not None:
         pool.forget_snapshots()
     for name, scripted, games, ahead in rows:
         if not 0 <= ahead <= games < math.inf:
             raise ValueError(f"pool: {name!r:.100} has games = {games!r:.50}, ahead = {ahead!r:.50}")
-        if pool is None or (scripted and name not in pool.opponents):
-            raise ValueError(f"pool: {name!r:.100} is not in the configuration")
+        if pool is None or (scripted and name not in pool.opponents):  # the configuration names it no more
+            missed.append(name)
+            continue
         if not scripted:
             path = str(snapshots / _folder_name(name))
             try:
