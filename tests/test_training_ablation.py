@@ -42,6 +42,10 @@ def test_every_variant_is_trained_with_every_seed_once(tmp_path, monkeypatch, ca
     assert ablation.main(arguments) == 0
     assert trained == ["as-it-is"]
     assert [run.results for run in read_runs(out / "ablation.json")] == [run.results for run in runs]
+    capsys.readouterr()
+    assert ablation.main([*arguments, "--set", "run.steps=700"]) == 2
+    assert "holds a run of another configuration; give another --out" in capsys.readouterr().err
+    assert [run.results for run in read_runs(out / "ablation.json")] == [run.results for run in runs]
 
 
 def test_the_table():
@@ -52,10 +56,25 @@ def test_the_table():
         for changed in ([], ["ppo.magnet=ema"])
     ]
     assert markdown(runs).splitlines() == [
-        "| changed | `bayes` | own, 100 | own, 200 | decisions/s |",
+        "| changed | `bayes` | own, 1 of 2 | own, 2 of 2 | decisions/s |",
         "| --- | --- | --- | --- | --- |",
         "| nothing | 10.0, 20.0 | 51, 51 | 40, 40 | 500, 500 |",
         "| `ppo.magnet=ema` | 11.0, 21.0 | 51, 51 | 40, 40 | 500, 500 |",
+    ]
+
+
+def test_figures_are_told_apart_by_name():
+    one, two = result_of("bayes", 100, 10, 4), result_of("random", 100, 90, 4)
+    small = Matrix(["100", "the policy"], [[None, 0.2], [0.3, None]], 200)
+    runs = [
+        Run([], 1, 1000, 2.0, [one, two], Matrix(["100", "200", "the policy"], [[], [], [0.5, 0.4, None]], 200)),
+        Run(["a=1"], 1, 1000, 2.0, [two, one], small),
+        Run(["b=1"], 1, 1000, 2.0, [two], None),
+    ]
+    assert [line.split(" | ")[1:5] for line in markdown(runs).splitlines()[2:]] == [
+        ["10.0", "90.0", "50", "40"],
+        ["10.0", "90.0", "30", "-"],
+        ["-", "90.0", "-", "-"],
     ]
 
 
@@ -66,6 +85,8 @@ def test_the_table():
         ("ppo.magnet=strong", "ppo.magnet = 'strong' is not allowed"),
         ("game.kwargs.edition=none", "game.kwargs"),
         ('teacher.player="nobody"', "teacher.player"),
+        ('evaluation.opponents=["nobody"]', "evaluation.opponents"),
+        ("run.seed=7", "--vary run.seed=7 is not allowed; allowed: --seeds"),
     ],
 )
 def test_a_mistake_in_a_variant_is_found_before_anything_is_trained(tmp_path, capsys, vary, message):

@@ -50,9 +50,13 @@ def test_the_statement():
         (["bayes"], "bayes has no config.toml; give --config"),
         (["bayes", "--config", "{0}/tiny.toml", "--write"], "--write is not allowed: bayes has no manifest.json"),
         (["bayes", "--config", "{0}/tiny.toml", "--set", "run.sede=1"], "run.sede is not a setting"),
+        (["bayes", "--config", "{0}/tiny.toml", "--set", "run.steps=1"], "--set run.steps=1 is not allowed: run.steps"),
+        (["bayes", "--config", "{0}/tiny.toml", "--steps", "0"], "run.steps = 0 is not allowed"),
     ],
 )
-def test_mistakes(tmp_path, capsys, arguments, message):
+def test_mistakes(tmp_path, capsys, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "tiny.toml").write_text(TINY)
     assert best_response.main([argument.format(tmp_path) for argument in arguments]) == 2
     assert message in capsys.readouterr().err
+    assert not (tmp_path / "runs").exists()

@@ -146,6 +146,28 @@ def test_every_setting_is_documented_and_its_default_allowed():
     assert c.parse_config(defaults) == c.Config()
 
 
+def test_a_rollout_has_an_end():
+    with pytest.raises(
+        c.ConfigError, match=r"run.tables = 2000 is not allowed .*; allowed: rollouts of at most 10,000,"
+    ):
+        c.parse_config({"run": {"tables": 2000}, "ppo": {"rollout_steps": 10_000}})
+
+
+@pytest.mark.parametrize(
+    ("opponents", "message"),
+    [
+        ({"scripted_share": 1.0}, "opponents.scripted_share = 1.0 is not allowed with opponents.scripted = "),
+        (
+            {"scripted": ["random"], "scripted_share": 0.0, "snapshots": False},
+            "opponents.scripted_share = 0.0 is not allowed with opponents.snapshots = false",
+        ),
+    ],
+)
+def test_opponents_of_whom_there_are_none_are_refused(opponents, message):
+    with pytest.raises(c.ConfigError, match=message):
+        c.parse_config({"opponents": opponents})
+
+
 def test_help_and_readme_name_every_setting():
     readme = (ROOT / "training" / "README.md").read_text()
     for section, kind in c.SECTIONS.items():

@@ -56,6 +56,8 @@ def test_the_command(tmp_path, capsys):
     path.write_text(TINY)
     arguments = [
         str(path),
+        "--set",
+        "opponents.snapshots=false",
         "--seeds",
         "1",
         "2",
@@ -64,7 +66,7 @@ def test_the_command(tmp_path, capsys):
         "--cfr-seconds",
         "0.1",
         "--out",
-        f"{tmp_path}/proof",
+        f"{tmp_path}/proof.1",
         "--beside",
         "ppo.entropy=0.0",
         "ppo.entropy_end=0.0",
@@ -72,20 +74,40 @@ def test_the_command(tmp_path, capsys):
     assert nash_proof.main([*arguments, "--target", "0.0001"]) == 1
     printed = capsys.readouterr().out
     assert " decisions   seconds  NashConv" in printed
-    figures = json.loads((tmp_path / "proof.json").read_text())
+    figures = json.loads((tmp_path / "proof.1.json").read_text())
     assert list(figures["curves"]) == ["seed 1", "seed 2", "ppo.entropy=0.0, ppo.entropy_end=0.0", "CFR+"]
-    assert (tmp_path / "proof.png").stat().st_size > 1000
-    assert nash_proof.main([*arguments[:3], "--cfr-seconds", "0", "--target", "5"]) == 0
+    assert (tmp_path / "proof.1.png").stat().st_size > 1000
+    assert nash_proof.main([*arguments[:5], "--cfr-seconds", "0", "--target", "5"]) == 0
     assert "stopped" not in capsys.readouterr().out
-    assert nash_proof.main([*arguments[:3], "--minutes", "0", "--cfr-seconds", "0", "--target", "5"]) == 1
+    assert nash_proof.main([*arguments[:5], "--minutes", "0", "--cfr-seconds", "0", "--target", "5"]) == 1
     assert "seed 1 (stopped after 0 minutes)" in capsys.readouterr().out
 
 
 def test_what_runs_beside_plays_the_same_game(tmp_path, capsys):
     path = tmp_path / "tiny.toml"
     path.write_text(TINY)
-    assert nash_proof.main([str(path), "--beside", "game.kwargs.num_players=3"]) == 2
+    assert nash_proof.main([str(path), "--set", "opponents.share=0.0", "--beside", "game.kwargs.num_players=3"]) == 2
     assert "--beside game.kwargs.num_players=3 is not allowed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--every", "0"], "--every 0 is not allowed; allowed: at least 1"),
+        (["--seeds", "1", "1"], "--seeds or --beside name a run twice"),
+        (["--out", "{0}/nowhere/x"], "there is no folder "),
+        (["--set", "opponents.snapshots=true"], "opponents.snapshots = true is not allowed here"),
+        (["--set", "teacher.player=nobody"], "teacher.player: no policy 'nobody'"),
+    ],
+)
+def test_mistakes_are_found_before_anything_is_trained(tmp_path, capsys, arguments, message):
+    path = tmp_path / "tiny.toml"
+    path.write_text(TINY)
+    settings = ["--set", "opponents.snapshots=false", *(argument.format(tmp_path) for argument in arguments)]
+    assert nash_proof.main([str(path), *settings]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
 
 
 def test_games_that_cannot_be_walked_over_are_refused(tmp_path):

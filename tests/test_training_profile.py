@@ -59,6 +59,13 @@ def test_prints_learner_floor_and_usual_route(tmp_path, capsys):
     assert re.search(r"the learner is [\d.]+ times as fast as the usual route", printed)
 
 
+def test_nothing_is_measured_of_no_rollout(tmp_path, capsys):
+    path = tmp_path / "tiny.toml"
+    path.write_text(TINY)
+    assert profile.main([str(path), "--rollouts", "0"]) == 2
+    assert capsys.readouterr().err == "error: --rollouts 0 is not allowed; allowed: at least 1\n"
+
+
 def test_a_mistake_is_one_line(tmp_path, capsys):
     assert profile.main([str(tmp_path / "nowhere.toml")]) == 2
     assert capsys.readouterr().err.count("\n") == 1

@@ -142,6 +142,24 @@ def test_ctrl_c_and_on(config, tmp_path, capsys, monkeypatch, uninterrupted):
     assert end(folder) == uninterrupted
 
 
+def test_ctrl_c_in_an_update_after_which_a_checkpoint_is_due(config, tmp_path, monkeypatch, uninterrupted):
+    original = SelfPlayPPO._gradients
+    calls: list[int] = []
+
+    def interrupted(self: SelfPlayPPO, *args: Any) -> Any:
+        if self.num_timesteps >= 500 and not calls:
+            calls.append(1)
+            os.kill(os.getpid(), signal.SIGINT)
+        return original(self, *args)
+
+    monkeypatch.setattr(SelfPlayPPO, "_gradients", interrupted)
+    folder = tmp_path / "run"
+    assert selfplay.main([str(config), "--run-dir", str(folder)]) == 130
+    assert [steps for steps, _ in step_folders(folder / "state")] == [0]  # none of half an update
+    assert selfplay.main(["--resume", str(folder)]) == 0
+    assert end(folder) == uninterrupted
+
+
 @pytest.mark.slow
 def test_killed_twenty_times_at_random(config, tmp_path, uninterrupted):
     """As a process from outside: mostly after its work has begun, sometimes before that."""
@@ -278,6 +296,68 @@ def test_no_sound_state_is_refused_and_nothing_is_touched(stopped, capsys):
     assert sorted(stopped.rglob("*")) == before
 
 
+def test_without_any_state_checkpoints_are_kept(stopped, capsys):
+    shutil.rmtree(stopped / "state")
+    before = sorted(stopped.rglob("*"))
+    capsys.readouterr()
+    assert selfplay.main(["--resume", str(stopped)]) == 2
+    assert "has checkpoints, but no state to go on from; nothing in it was changed" in capsys.readouterr().err
+    assert sorted(stopped.rglob("*")) == before
+
+
+@pytest.mark.parametrize("damage", [pipe, link, pickled, huge])
+@pytest.mark.parametrize("name", ["config.toml", "command.txt"])
+def test_hostile_files_beside_the_states_are_refused_and_nothing_is_touched(stopped, capsys, name, damage):
+    damage(stopped / name)
+    before = sorted(stopped.rglob("*"))
+    capsys.readouterr()
+    assert selfplay.main(["--resume", str(stopped)]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert name in error
+    assert sorted(stopped.rglob("*")) == before
+
+
+@pytest.mark.parametrize("kind", ["file", "link"])
+def test_what_lies_in_a_states_place_is_taken_away(stopped, capsys, monkeypatch, tmp_path, kind):
+    place = stopped / "state" / "step_000000009999"
+    (tmp_path / "elsewhere").mkdir()
+    place.symlink_to(tmp_path / "elsewhere") if kind == "link" else place.touch()
+    monkeypatch.setattr(selfplay.Run, "train_and_evaluate", lambda self: 0)
+    assert selfplay.main(["--resume", str(stopped)]) == 0
+    assert "going on after" in capsys.readouterr().err
+    assert not place.exists()
+    assert (tmp_path / "elsewhere").exists()
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("next_checkpoint", -5),
+        ("next_measurement", None),
+        ("seconds", "1"),
+        ("rows", [{"seconds": 1.0}]),
+        ("rows", [{"steps": 1e400}]),
+        ("rows", [{"steps": 5, "train/kl": float("nan")}]),
+        ("measurements", [[0, []]]),
+        ("measurements", [[0, [{"opponent": "x"}]]]),
+        (
+            "measurements",
+            [[0, [{"opponent": "x", "games": 1, "wins": 0, "share": 0, "low": 0, "high": 1, "fair": [1]}]]],
+        ),
+    ],
+)
+def test_a_forged_log_falls_back_to_the_state_before(stopped, capsys, monkeypatch, field, value):
+    states = step_folders(stopped / "state")
+    forge(states[-1][1], "run", field, value=value)
+    monkeypatch.setattr(selfplay.Run, "train_and_evaluate", lambda self: 0)
+    capsys.readouterr()
+    assert selfplay.main(["--resume", str(stopped)]) == 0
+    said = capsys.readouterr().err
+    assert f"the state after {states[-1][0]:,} steps cannot be used: run: " in said
+    assert f"going on after {states[0][0]:,} steps" in said
+
+
 def forge(state: Path, *keys: str, value: Any) -> None:
     """Change an entry of a state.json, and its digest with it: what a hostile writer would do."""
     from training.state import _digest
@@ -306,10 +386,9 @@ def forge(state: Path, *keys: str, value: Any) -> None:
         (("learner", "generators", "action"), 7, "learner: "),
         (("learner", "pool"), [["/etc/passwd", False, 1.0, 0.0]], "is not the name of a snapshot"),
         (("learner", "pool"), [["step_../../../../x", False, 1.0, 0.0]], "is not the name of a snapshot"),
-        (("learner", "pool"), [["bayes", True, 1.0, 0.0]], "'bayes' is not in the configuration"),
         (("learner", "pool"), [["random", True, 1.0, 2.0]], "games = 1.0, ahead = 2.0"),
-        (("learner", "slots"), ["random"] * 10**6, "slots: 1000000; the configuration needs 4"),
-        (("learner", "active"), [99], "slots: "),
+        (("learner", "slots"), [""] * 4, "seats: of a slot that is empty"),
+        (("learner", "active"), [99], "active: "),
         (("learner", "pool"), None, "learner: TypeError"),
     ],
 )
@@ -414,6 +493,17 @@ def test_resumed_with_other_settings(stopped, capsys, uninterrupted):
     assert capsys.readouterr().err == f"{stopped} is finished; its evaluation is in {stopped / 'evaluation.txt'}\n"
 
 
+@pytest.mark.parametrize(
+    "settings", [['opponents.scripted=["plus-one"]'], ["opponents.distinct=5"], ["opponents.share=0.0"]]
+)
+def test_resumed_with_other_opponents(stopped, capsys, settings):
+    arguments = [part for setting in settings for part in ("--set", setting)]
+    assert selfplay.main(["--resume", str(stopped), *arguments]) == 0
+    gone = "not the same run bit for bit: random is gone, damaged or no longer wanted, and leaves the pool"
+    assert (gone in capsys.readouterr().err) == (settings != ["opponents.distinct=5"])
+    load_policy(stopped / "policy")
+
+
 def test_settings_that_do_not_fit_the_state_are_refused(stopped, capsys):
     capsys.readouterr()
     assert selfplay.main(["--resume", str(stopped), "--set", "network.shared=[17]"]) == 2
@@ -426,7 +516,7 @@ def test_settings_that_do_not_fit_the_state_are_refused(stopped, capsys):
         (["--resume", "{0}", "--run-dir", "x"], "--run-dir is not allowed with --resume"),
         (["x.toml", "--resume", "{0}"], "give either a config or --resume RUN_DIR"),
         ([], "give either a config or --resume RUN_DIR"),
-        (["--resume", "{0}/nowhere"], "nowhere/config.toml cannot be read: No such file"),
+        (["--resume", "{0}/nowhere"], "nowhere/config.toml does not exist: there is no run in that folder"),
     ],
 )
 def test_mistakes_on_the_command_line(tmp_path, capsys, arguments, message):
@@ -448,6 +538,15 @@ def test_killed_before_the_first_state(config, tmp_path, uninterrupted, monkeypa
         selfplay.main([str(config), "--run-dir", str(folder)])
     assert not (folder / "state").exists()
     assert selfplay.main(["--resume", str(folder)]) == 0
+    assert end(folder) == uninterrupted
+
+
+def test_killed_before_it_had_a_configuration(config, tmp_path, uninterrupted, capsys):
+    folder = tmp_path / "run"
+    killed_at("training.selfplay:", "write_atomic", 2, [str(config), "--run-dir", str(folder)])
+    assert selfplay.main(["--resume", str(folder)]) == 2
+    assert "does not exist: there is no run in that folder, or it was ended before it began" in capsys.readouterr().err
+    assert selfplay.main([str(config), "--run-dir", str(folder)]) == 0
     assert end(folder) == uninterrupted
 
 
@@ -478,8 +577,47 @@ def test_a_full_disk_leaves_the_last_state_intact(config, tmp_path, capsys, unin
     assert end(folder) == uninterrupted
 
 
+def test_a_full_disk_at_the_end_leaves_the_older_policy(stopped, capsys, monkeypatch):
+    from training import files
+
+    original = files._write_synced
+    before = (stopped / "policy" / "policy.onnx").read_bytes()
+
+    def write(path: Path, data: bytes) -> None:
+        if path.parent.name.startswith(".policy."):
+            raise OSError(28, "No space left on device")
+        original(path, data)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(files, "_write_synced", write)
+        assert selfplay.main(["--resume", str(stopped)]) == 1
+    assert "No space left on device" in capsys.readouterr().err.splitlines()[-1]
+    assert (stopped / "policy" / "policy.onnx").read_bytes() == before
+    assert selfplay.main(["--resume", str(stopped)]) == 0
+    assert (stopped / "policy" / "policy.onnx").read_bytes() != before
+
+
+def test_a_damaged_snapshot_does_not_keep_a_run_from_its_end(stopped, capsys):
+    (stopped / "checkpoints" / "step_000000000001").touch()
+    cut(step_folders(stopped / "checkpoints")[1][1] / "policy.onnx")
+    assert selfplay.main(["--resume", str(stopped)]) == 0
+    assert capsys.readouterr().err.count("is left out of the snapshots that play each other: ") == 2
+
+
+def test_figures_that_are_none_are_left_out_of_the_log(config, tmp_path):
+    """Returns that do not vary have no variance to explain: that is no number, and no reason to end."""
+    settings = ["run.tables=4", "ppo.rollout_steps=2", "run.steps=200", "ppo.gamma=0.0", "ppo.gae_lambda=0.0"]
+    arguments = [part for setting in settings for part in ("--set", setting)]
+    folder = tmp_path / "run"
+    assert selfplay.main([str(config), "--run-dir", str(folder), *arguments]) == 0
+    rows = list(csv.DictReader(StringIO((folder / "progress.csv").read_text())))
+    assert any(row["train/explained_variance"] == "" for row in rows[1:])
+    assert "nan" not in (folder / "progress.csv").read_text()
+
+
 def test_a_nan_stops_the_run_and_says_what_to_change(config, tmp_path, capsys, monkeypatch):
-    original, calls = SelfPlayPPO._gradients, []
+    original = SelfPlayPPO._gradients
+    calls: list[int] = []
 
     def poisoned(self: SelfPlayPPO, *args: Any) -> Any:
         calls.append(1)

@@ -215,6 +215,9 @@ def test_measuring_does_not_change_what_is_learnt(config, tmp_path):
         ("game.kwargs.colour=1", "error: game.kwargs: "),
         ('opponents.scripted=["nobody"]', "error: opponents.scripted: no policy 'nobody'"),
         ('evaluation.opponents=["nobody"]', "error: evaluation.opponents: no policy 'nobody'"),
+        ("network.shared=[4096, 4096, 4096]", "are not allowed for this game: a policy of 1"),
+        ("network.policy=[2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2]", "at most 16 of them"),
+        ("run.tables=1", "opponents.share = 0.5 is not allowed with run.tables = 1: that is none"),
     ],
 )
 def test_mistakes_are_one_line_that_names_them(config, tmp_path, capsys, override, message):
@@ -226,7 +229,7 @@ def test_mistakes_are_one_line_that_names_them(config, tmp_path, capsys, overrid
 
 def test_missing_config_and_used_folder_are_refused(config, tmp_path, capsys):
     assert run(tmp_path / "nowhere.toml", tmp_path / "run") == 2
-    assert "nowhere.toml cannot be read: No such file" in capsys.readouterr().err
+    assert "nowhere.toml does not exist" in capsys.readouterr().err
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "notes.txt").write_text("mine")
     assert run(config, tmp_path / "run") == 2
@@ -506,6 +509,11 @@ def test_policy_and_snapshots_play_each_other(config, tmp_path):
     steps = sorted(int(p.name.removeprefix("step_")) for p in (tmp_path / "run" / "checkpoints").iterdir())
     assert names[:3] == [f"{steps[0]:,}", f"{steps[-1]:,}", "the policy"]  # of six, the first and the last
     assert sum(bool(re.fullmatch(r"[\d.]+%", text)) for text in page.texts[at:]) == 6
+
+
+def test_dollars_are_no_formulas():
+    measured = [(s, [result_of("a$^$b", 50, s, 4)]) for s in (0, 10)]
+    assert learning_curve("run $^$x", measured, []).startswith(b"\x89PNG")
 
 
 def test_learning_curve_is_a_picture_even_of_nothing(tmp_path):

@@ -555,8 +555,8 @@ def make_learner(config: Config, game: Game, stop: Callable[[], bool] = lambda: 
         if isinstance(error, RuntimeError) and "alloc" not in str(error):
             raise
         raise ConfigError(
-            f"run.tables = {config.run.tables}, ppo.rollout_steps = {ppo.rollout_steps} and the network are not allowed "
-            "on this machine: they need more memory than it has"
+            f"run.tables = {config.run.tables}, ppo.rollout_steps = {ppo.rollout_steps} and the network are not "
+            "allowed on this machine: they need more memory than it has"
         ) from None
     size = 4 * sum(parameter.numel() for parameter in policy_network(model.policy).parameters())
     if size > MAX_POLICY_BYTES:
