@@ -148,6 +148,11 @@ def test_a_run_explains_itself(config, tmp_path, capsys):
     steps = sorted(int(p.name.removeprefix("step_")) for p in (folder / "checkpoints").iterdir())
     assert [s // 500 for s in steps] == [1, 2, 3]
     rows = list(csv.DictReader(StringIO((folder / "progress.csv").read_text())))
+    readme = (ROOT / "training" / "README.md").read_text()
+    for column in rows[0]:
+        stem, _, name = column.partition("/")
+        words = {"games": [f"`{name}`"], "pool": [f"`{column}`", "`pool/NAME`"], "win_rate": ["`win_rate/NAME`"]}
+        assert name.endswith("_a_game") or any(word in readme for word in words.get(stem, [f"`{column}`"])), column
     assert [int(row["steps"]) for row in rows] == sorted({int(row["steps"]) for row in rows})
     assert rows[0]["steps"] == "0"
     assert int(rows[-1]["steps"]) == manifest["training"]["steps"]
