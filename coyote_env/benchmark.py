@@ -47,7 +47,7 @@ class Published(NamedTuple):
 # By the name that line-ups have for them. Another network is another protocol: the digest is part of its hash.
 PUBLISHED: dict[str, Published] = {
     "published-coyote-4p": Published(
-        "coyote_v0/gigamic-2011-4p", "826532ea086e1377d6f1e451182e9c75dff198c46806dd3c6c831b80db90e610"
+        "coyote_v0/gigamic-2011-4p", "91f5c66c98cc1d7868691721892016a2813a79cac378c08a39e2571ca44f5215"
     ),
     "published-scout-4p": Published(
         "scout_v0/rulebook-4p", "34d22287407274844abfa0299b86ea6061566a47162ed625ac36d918d22ec281"
