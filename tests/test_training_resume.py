@@ -449,7 +449,9 @@ def test_a_removed_snapshot_leaves_the_pool_and_the_run_goes_on(stopped, capsys)
     capsys.readouterr()
     assert selfplay.main(["--resume", str(stopped)]) == 0
     said = capsys.readouterr().err
-    assert f"not the same run bit for bit: {first.name} is gone or damaged and leaves the pool" in said
+    assert (
+        f"not the same run bit for bit: {first.name} is gone, damaged or no longer wanted, and leaves the pool" in said
+    )
 
 
 def test_an_exchanged_teacher_is_noticed(tmp_path, config, capsys, monkeypatch):
@@ -601,18 +603,18 @@ def test_a_damaged_snapshot_does_not_keep_a_run_from_its_end(stopped, capsys):
     (stopped / "checkpoints" / "step_000000000001").touch()
     cut(step_folders(stopped / "checkpoints")[1][1] / "policy.onnx")
     assert selfplay.main(["--resume", str(stopped)]) == 0
-    assert capsys.readouterr().err.count("is left out of the snapshots that play each other: ") == 2
+    said = capsys.readouterr().err
+    assert "step_000000000001 is left out of the snapshots that play each other: " in said
 
 
-def test_figures_that_are_none_are_left_out_of_the_log(config, tmp_path):
+def test_figures_that_are_none_are_left_out_of_the_log(config, tmp_path, monkeypatch):
     """Returns that do not vary have no variance to explain: that is no number, and no reason to end."""
-    settings = ["run.tables=4", "ppo.rollout_steps=2", "run.steps=200", "ppo.gamma=0.0", "ppo.gae_lambda=0.0"]
-    arguments = [part for setting in settings for part in ("--set", setting)]
+    monkeypatch.setattr("training.ppo.explained_variance", lambda values, returns: np.float32("nan"))
     folder = tmp_path / "run"
-    assert selfplay.main([str(config), "--run-dir", str(folder), *arguments]) == 0
+    assert selfplay.main([str(config), "--run-dir", str(folder)]) == 0
     rows = list(csv.DictReader(StringIO((folder / "progress.csv").read_text())))
-    assert any(row["train/explained_variance"] == "" for row in rows[1:])
-    assert "nan" not in (folder / "progress.csv").read_text()
+    assert len(rows) > 3
+    assert "train/explained_variance" not in rows[0]
 
 
 def test_a_nan_stops_the_run_and_says_what_to_change(config, tmp_path, capsys, monkeypatch):

@@ -268,13 +268,13 @@ def _restore(model: SelfPlayPPO, figures: Mapping[str, Any], snapshots: Path) ->
     batch.refresh()
     model._last_obs = batch.observation.copy()  # SB3 would deal anew if it had none
     seating = model.seating
-    if seating.seats.min() < 0 or seating.seats.max() > len(seating.names) or model.game_length.min() < 0:
+    names, active = figures["slots"], figures["active"]
+    if seating.seats.min() < 0 or seating.seats.max() > len(names) or model.game_length.min() < 0:
         raise ValueError("seats or game_length: out of range")
     if not (seating.seats == LEARNER).any(axis=1).all():
         raise ValueError("seats: a table without the learner")
     _check_open(model)
     missed = _restore_pool(model, figures["pool"], snapshots)
-    names, active = figures["slots"], figures["active"]
     if not all(type(s) is int and 1 <= s <= len(names) for s in active):
         raise ValueError(f"active: {active!r:.100}, of {len(names)} slots")
     if len(names) != len(seating.names):  # another number of opponents from now on: the games go on without any
