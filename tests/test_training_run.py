@@ -295,6 +295,19 @@ def test_ctrl_c_while_evaluating_keeps_the_trained_policy(config, tmp_path, caps
     assert last == f"stopped by Ctrl-C; files written so far are whole; {how}"
 
 
+def test_nobody_has_to_read_what_it_prints(config, tmp_path):
+    command = [sys.executable, "-m", "training.selfplay", str(config), "--run-dir", str(tmp_path / "run")]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        said = process.stderr.read()
+    assert process.returncode == 0, said
+    assert "failed" not in said
+    assert "Broken pipe" not in said
+    assert (tmp_path / "run" / "evaluation.json").exists()
+
+
 def test_a_second_ctrl_c_ends_at_once(config, tmp_path, monkeypatch):
     def twice(*args):
         os.kill(os.getpid(), signal.SIGINT)

@@ -15,7 +15,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -24,6 +24,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import configure
 
 from .config import ConfigError, load_config
+from .errors import TrainingError
 from .files import write_atomic
 from .network import forward_logits, masked_log_probabilities
 from .report import literal, new_figure, png
@@ -158,6 +159,16 @@ def picture(title: str, curves: Sequence[tuple[str, Sequence[Point]]], target: f
     return png(figure)
 
 
+def write_figures(
+    out: Path, title: str, command: str, target: float, curves: Sequence[tuple[str, Sequence[Point]]]
+) -> None:
+    """`out`.json with all points, and `out`.png."""
+    rounded = {name: [(d, round(s, 1), round(f, 5)) for d, s, f in points] for name, points in curves}
+    figures = {"command": command, "target": target, "curves": rounded}
+    write_atomic(out.with_name(out.name + ".json"), json.dumps(figures) + "\n")
+    write_atomic(out.with_name(out.name + ".png"), picture(title, curves, target))
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command. Returns 0 if every seed ends below the target in time, 1 if not, 2 for what is refused."""
     parser = argparse.ArgumentParser(prog="python -m training.nash_proof", description=__doc__.splitlines()[0])
@@ -207,6 +218,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     print(f"{len(tree.masks):,} information states, {tree.num_decisions:,} decision nodes", flush=True)
+    cfr = [("CFR+", tree.cfr(options.cfr_seconds))] if options.cfr_seconds > 0 else []
+    command = shlex.join(["python", "-m", "training.nash_proof", *(sys.argv[1:] if arguments is None else arguments)])
     curves: list[tuple[str, list[Point]]] = []
     stopped: list[bool] = []
     for name, config in configs:
@@ -216,27 +229,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         watch = Watch(tree, options.every, 60.0 * options.minutes)
         try:
             model.learn(config.run.steps, watch, log_interval=None)  # type: ignore[arg-type]  # None: no log of SB3's
+        except TrainingError as error:
+            print(f"error: {name}: {error}", file=sys.stderr)
+            return 1
+        except KeyboardInterrupt:
+            print(f"stopped by Ctrl-C in {name}; of the runs before it --out has the figures", file=sys.stderr)
+            return 130
         finally:
             model.workers.close()
         # Rates and magnet follow a schedule that ends with the run, so a run that was stopped shows little.
         stopped.append(watch.over)
         curves.append((f"{name} (stopped after {options.minutes:g} minutes)" if watch.over else name, watch.points))
-    proofs = range(len(options.seeds))
-    reached = [not stopped[k] and curves[k][1][-1][2] < options.target for k in proofs]
-    measured = list(curves)
-    if options.cfr_seconds > 0:
-        curves.append(("CFR+", tree.cfr(options.cfr_seconds)))
+        if options.out is not None:  # after every run: what ends one of them loses none of the others
+            title = f"{options.config.stem}: {game.num_seats} seats"
+            write_figures(options.out, title, command, options.target, [*curves, *cfr])
     print("\n decisions   seconds  NashConv  least on the way")
-    for name, points in measured:
+    for name, points in curves:
         steps, spent, found = points[-1]
         print(f"{steps:>10,}  {spent:>8.0f}  {found:>8.4f}  {min(f for _, _, f in points):>16.4f}  {name}")
-    if options.out is not None:
-        command = ["python", "-m", "training.nash_proof", *(sys.argv[1:] if arguments is None else arguments)]
-        rounded = {name: [(d, round(s, 1), round(f, 5)) for d, s, f in points] for name, points in curves}
-        figures: dict[str, Any] = {"command": shlex.join(command), "target": options.target, "curves": rounded}
-        write_atomic(options.out.with_name(options.out.name + ".json"), json.dumps(figures) + "\n")
-        title = f"{options.config.stem}: {game.num_seats} seats"
-        write_atomic(options.out.with_name(options.out.name + ".png"), picture(title, curves, options.target))
+    proofs = range(len(options.seeds))
+    reached = [not stopped[k] and curves[k][1][-1][2] < options.target for k in proofs]
     return 0 if all(reached) else 1
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import os
 import shlex
 import shutil
 import sys
@@ -306,6 +307,10 @@ class Run:
             if not self.interrupts.requested:
                 self._evaluate_at_end()
                 return 0
+        except BrokenPipeError:
+            # Whoever read what is printed has left; what was to be said is in the folder, or --resume will say it.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0 if (self.folder / "evaluation.json").exists() else 1
         except (TrainingError, PolicyError, OSError) as error:
             how = self._how_to_go_on() + getattr(error, "remedy", "")
             print(f"training failed: {error}; {self._checkpoints_left()}; {how}", file=sys.stderr)
