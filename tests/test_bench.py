@@ -12,4 +12,3 @@ def test_the_parts_of_training_add_up_to_all_of_it():
     assert tuple(shares) == TRAINING_PARTS
     assert sum(share for (share,) in shares.values()) == pytest.approx(100.0)
     assert min(share for (share,) in shares.values()) > 0.0
-    assert max(shares, key=lambda part: shares[part][0]) == "learning"
