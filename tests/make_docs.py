@@ -444,7 +444,7 @@ PARTS: dict[Path, Mapping[str, Callable[[], str]]] = {
         "facts": scout_facts, "sizes": scout_sizes, "arguments": scout_arguments, "observation": scout_observation,
         "actions": scout_actions,
     },
-    TRAINING_README: {"settings": settings},
+    TRAINING_README: {"settings": settings, "equilibrium": equilibrium},
 }  # fmt: skip
 
 MARKED = re.compile(
