@@ -423,13 +423,6 @@ def equilibrium() -> str:
     return table(head, rows)
 
 
-def ablation() -> str:
-    """One setting changed at a time, by the figures of ``training.ablation`` in training/results."""
-    from training.ablation import markdown, read_runs
-
-    return markdown(read_runs(RESULTS / "ablation.json"))
-
-
 # ---------------------------------------------------------------------------------------------------------------
 # Documents
 

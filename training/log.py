@@ -34,15 +34,17 @@ class Log:
         """Read back. Raises ValueError, TypeError or KeyError for anything else."""
         rows = [{str(name): _number(value) for name, value in row.items()} for row in data["rows"]]
         for row in rows:
-            _count(row["steps"])
+            count(row["steps"])
         measurements = []
         for steps, results in data["measurements"]:
             if not results:
                 raise ValueError("a measurement of nothing")
-            measurements.append((_count(steps), [_result(result) for result in results]))
+            measurements.append((count(steps), [_result(result) for result in results]))
         seconds = _number(data["seconds"])
-        due = [_count(data[name]) for name in ("next_checkpoint", "next_measurement")]
-        return cls(rows, measurements, due[0], due[1], min(max(0.0, seconds), 1e9))
+        due = [count(data[name]) for name in ("next_checkpoint", "next_measurement")]
+        if seconds < 0:
+            raise ValueError(f"seconds = {seconds!r}")
+        return cls(rows, measurements, due[0], due[1], seconds)
 
 
 def _number(value: Any) -> float:
@@ -52,8 +54,9 @@ def _number(value: Any) -> float:
     return number
 
 
-def _count(value: Any) -> int:
-    if type(value) is not int or not 0 <= value < 2**53:
+def count(value: Any, most: int = 2**53) -> int:
+    """A number of things, at most `most`, read from a file. Raises ValueError for anything else."""
+    if type(value) is not int or not 0 <= value <= most:
         raise ValueError(f"{value!r:.50} where a count belongs")
     return value
 
@@ -65,6 +68,6 @@ def _result(data: Mapping[str, Any]) -> Result:
     for number in (result.games, result.wins, result.share, result.low, result.high, result.fair):
         _number(number)
     for games, wins in result.seats:
-        _count(games)
+        count(games)
         _number(wins)
     return result

@@ -25,6 +25,7 @@ from coyote_env.policies import CheckpointPolicy
 from .checkpoint import library_versions
 from .errors import TrainingError
 from .files import read_bounded, remove_folder, write_folder_atomic
+from .log import count
 from .seating import LEARNER
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def read_state(folder: Path, model: SelfPlayPPO, snapshots: Path) -> dict[str, A
     """
     content = _read_json(folder / "state.json")
     try:
-        model.rollout_buffer.num_open = _count(content["learner"]["open"], model.seating.seats.size)
+        model.rollout_buffer.num_open = count(content["learner"]["open"], model.seating.seats.size)
     except (KeyError, ValueError) as error:
         raise StateError(f"{folder / 'state.json'}: learner.open: {type(error).__name__}: {error}") from None
     arrays = _arrays(model)
@@ -253,11 +254,11 @@ def _scripted(model: SelfPlayPPO) -> set[str]:
 
 def _restore(model: SelfPlayPPO, figures: Mapping[str, Any], snapshots: Path) -> list[str]:
     """Put the figures back; the snapshots that are missed. Raises whatever comes of figures that make no sense."""
-    model.num_timesteps = _count(figures["steps"])
-    model.games = _count(figures["games"])
-    model._n_updates = _count(figures["updates"])
+    model.num_timesteps = count(figures["steps"])
+    model.games = count(figures["games"])
+    model._n_updates = count(figures["updates"])
     if model.magnet is not None:
-        model.magnet.age = _count(figures["magnet_age"])
+        model.magnet.age = count(figures["magnet_age"])
     for name, rng in _generators(model).items():
         rng.bit_generator.state = figures["generators"][name]
     batch = _tables(model)
@@ -335,12 +336,6 @@ def _restore_pool(model: SelfPlayPPO, rows: Any, snapshots: Path) -> list[str]:
         if name in pool.opponents:  # it is not, if snapshots are no longer wanted
             pool.opponents[name].games, pool.opponents[name].ahead = float(games), float(ahead)
     return missed
-
-
-def _count(value: Any, most: int = 2**53) -> int:
-    if type(value) is not int or not 0 <= value <= most:
-        raise ValueError(f"{value!r:.50} where a count belongs")
-    return value
 
 
 def _folder_name(name: Any) -> str:
