@@ -59,6 +59,20 @@ def test_prints_learner_floor_and_usual_route(tmp_path, capsys):
     assert re.search(r"the learner is [\d.]+ times as fast as the usual route", printed)
 
 
+def test_opponents_and_teacher_are_told_apart(tmp_path, capsys):
+    path = tmp_path / "tiny.toml"
+    path.write_text(TINY + '[teacher]\nplayer = "random"\n')
+    assert profile.main([str(path), "--rollouts", "2", "--seconds", "0"]) == 0
+    printed = capsys.readouterr().out
+    each = {name: float(us) for name, us in re.findall(r"^  ([a-z' ]+?) +[\d.]+% +([\d.]+)$", printed, re.MULTILINE)}
+    assert each["the teacher's decisions"] > 0
+    assert each["opponents' decisions"] > 0
+    floor = float(re.search(r"floor .* ([\d.]+) us each", printed)[1])
+    whole, own = (float(x) for x in re.findall(r"([\d.]+)x by the clock", printed))
+    beside = sum(each[name] for name in profile.BESIDE)
+    assert whole - own == pytest.approx(beside / floor, abs=0.02 + 0.02 * whole)
+
+
 def test_nothing_is_measured_of_no_rollout(tmp_path, capsys):
     path = tmp_path / "tiny.toml"
     path.write_text(TINY)

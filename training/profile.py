@@ -9,7 +9,8 @@ Three figures of the same process, one after the other, all in decisions learnt 
   MaskablePPO with the same layers over observation and mask, minibatch and number of passes.
 
 The first two take turns, and of each the fastest turn counts, since other processes may come in between. Their
-processor time is compared too: on a machine that is shared it says more than the clock.
+processor time is compared too: on a machine that is shared it says more than the clock. What the configuration's
+opponents and teacher decide is work that plain torch has none of, so the overhead is also given without it.
 """
 
 from __future__ import annotations
@@ -80,6 +81,10 @@ class Stopwatch:
         setattr(owner, method, timed)
 
 
+#: Players that the configuration seats or asks beside the learner. Plain torch, without any, has none of these.
+BESIDE = ("opponents' decisions", "loading opponents", "the teacher's decisions")
+
+
 class _Silent(BaseCallback):
     def _on_step(self) -> bool:
         return True
@@ -106,6 +111,7 @@ class Learner:
         for owner, method, name in (
             (model, "train", "learning"),
             (model, "_decide", "the learner's decisions"),
+            (model, "_ask", "the teacher's decisions"),
             (model.seating, "act", "opponents' decisions"),
             (model.seating, "begin_rollout", "loading opponents"),
             (model.seating, "paid", "seating and scores"),
@@ -271,6 +277,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(f"floor           {1e6 / least:>10,.0f} decisions/s  {least:8.1f} us each")
     work, least_work = min(cpu for _, cpu, _ in turns), min(cpu for _, cpu in floors)
     print(f"overhead over the floor: {ours / least:.2f}x by the clock, {work / least_work:.2f}x in processor time")
+    beside = sum(parts.get(name, 0.0) for name in BESIDE)
+    print(f"  without opponents' and the teacher's decisions: {(ours - beside) / least:.2f}x by the clock")
     if options.seconds > 0:
         usual = usual_route(config, game, options.seconds)
         print(f"usual route     {usual:>10,.0f} decisions/s  {1e6 / usual:8.1f} us each")
