@@ -38,6 +38,22 @@ def test_a_policys_manifest_gets_the_figure(tmp_path, capsys):
     load_policy(policy)  # its manifest is still one
 
 
+def test_given_anew_it_goes_on(tmp_path, capsys, monkeypatch):
+    path = tmp_path / "tiny.toml"
+    path.write_text(TINY)
+    arguments = ["random", "--config", str(path), "--games", "100"]
+    assert best_response.main([*arguments, "--steps", "1200", "--run-dir", str(tmp_path / "whole")]) == 0
+    said = capsys.readouterr().out.splitlines()[-2:]
+    with monkeypatch.context() as broken:
+        broken.setattr(selfplay.Run, "train_and_evaluate", lambda run: 130)
+        assert best_response.main([*arguments, "--steps", "1200", "--run-dir", str(tmp_path / "parts")]) == 130
+    assert best_response.main([*arguments, "--steps", "900", "--run-dir", str(tmp_path / "parts")]) == 2
+    assert "parts holds a run of another configuration; give another --run-dir" in capsys.readouterr().err
+    for _ in range(2):  # a finished one is told of again
+        assert best_response.main([*arguments, "--steps", "1200", "--run-dir", str(tmp_path / "parts")]) == 0
+        assert capsys.readouterr().out.splitlines()[-2:] == said
+
+
 def test_the_statement():
     text = best_response.statement(result_of("bayes", 1000, 400, 4), 5000)
     assert text.splitlines()[0] == "a learner of 5,000 decisions wins 40.0% beside bayes, fair share 25.0%:"

@@ -69,11 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     runs = []
     for folder, (variant, seed, settings) in wanted.items():
-        if (folder / "config.toml").exists():
-            code = selfplay.main(["--resume", str(folder)])
-        else:
-            pairs = [part for setting in settings for part in ("--set", setting)]
-            code = selfplay.main([str(options.config), "--run-dir", str(folder), *pairs])
+        code = selfplay.begin_or_go_on(options.config, settings, folder)
         if code != 0:
             return code
         runs.append(read_run(folder, variant, seed))
@@ -90,8 +86,7 @@ def _check(source: Path, variant: Sequence[str], settings: Sequence[str], folder
         if setting.partition("=")[0].strip() == "run.seed":
             raise ConfigError(f"--vary {setting} is not allowed; allowed: --seeds")
     config = load_config(source, settings)
-    if (folder / "config.toml").exists() and load_config(folder / "config.toml") != config:
-        raise ConfigError(f"{folder} holds a run of another configuration; give another --out")
+    selfplay.check_begun(folder, config, "--out")
     game = selfplay.make_game(config)
     selfplay.load_opponents(config, game)
     selfplay.make_learner(config, game).workers.close()

@@ -2,7 +2,8 @@
 
 A fresh learner plays one seat of every table, frozen copies of the policy all others, for a stated budget; then it is
 measured there. How far above its fair share it gets is a lower bound on the policy's exploitability: another learner,
-or more steps, may get further, and finding nothing proves nothing.
+or more steps, may get further, and finding nothing proves nothing. Given anew with the same ``--run-dir``, the command
+goes on where it was interrupted.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--config", type=Path, help="game, network and learning rule; default the policy's config.toml")
     parser.add_argument("--set", dest="overrides", metavar="SECTION.KEY=VALUE", action="append", default=[])
-    parser.add_argument("--run-dir", type=Path, help="folder of the run, new or empty; default runs/CONFIG-TIME")
+    parser.add_argument(
+        "--run-dir", type=Path, help="folder of the run, new or of this command; default runs/best-response-POLICY-TIME"
+    )
     parser.add_argument("--write", action="store_true", help="put the result into the policy's manifest.json")
     options = parser.parse_args(arguments)
     folder = Path(options.policy)
@@ -58,15 +61,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
             key = override.partition("=")[0].strip()
             if key in fixed:
                 raise ConfigError(f"--set {override} is not allowed: {key} follows from the other arguments")
-        load_config(config, [*options.overrides, *settings])
+        settings = [*options.overrides, *settings]
+        wanted = load_config(config, settings)
+        if options.run_dir is not None:
+            selfplay.check_begun(options.run_dir, wanted, "--run-dir")
     except (ConfigError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     run_dir = options.run_dir or selfplay.make_run_folder(None, f"best-response-{folder.name}")
-    command = [str(config), "--run-dir", str(run_dir)]
-    for setting in [*options.overrides, *settings]:
-        command += ["--set", setting]
-    code = selfplay.main(command)
+    code = selfplay.begin_or_go_on(config, settings, run_dir)
     if code != 0:
         return code
     (figures,) = json.loads((run_dir / "evaluation.json").read_text(encoding="utf-8"))

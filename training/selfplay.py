@@ -147,6 +147,19 @@ def make_game(config: Config) -> Game:
         raise ConfigError(f"game.kwargs: {error}") from None
 
 
+def check_begun(folder: Path, config: Config, option: str) -> None:
+    """Raises ConfigError, naming `option`, if there is a run of another configuration in that folder."""
+    if (folder / "config.toml").exists() and load_config(folder / "config.toml") != config:
+        raise ConfigError(f"{folder} holds a run of another configuration; give another {option}")
+
+
+def begin_or_go_on(source: Path, settings: Sequence[str], folder: Path) -> int:
+    """``main`` for a run in that folder; one that has begun (see ``check_begun``) goes on, a finished one stays."""
+    if (folder / "config.toml").exists():
+        return main(["--resume", str(folder)])
+    return main([str(source), "--run-dir", str(folder), *(part for one in settings for part in ("--set", one))])
+
+
 def _check_run_dir(wanted: Path | None) -> None:
     if wanted is None:
         return
