@@ -579,6 +579,21 @@ def test_a_full_disk_leaves_the_last_state_intact(config, tmp_path, capsys, unin
     assert end(folder) == uninterrupted
 
 
+def test_a_full_disk_under_tensorboard_is_one_line(config, tmp_path, capfd, monkeypatch):
+    from tensorboard.summary.writer.record_writer import RecordWriter
+
+    def full(writer: object, data: bytes) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(RecordWriter, "write", full)
+        assert selfplay.main([str(config), "--run-dir", str(tmp_path / "run")]) == 1
+    said = [line for line in capfd.readouterr().err.splitlines() if "steps/s" not in line]
+    assert len(said) == 1
+    assert said[0].startswith("training failed: [Errno 28] No space left on device")
+    assert selfplay.main(["--resume", str(tmp_path / "run")]) == 0
+
+
 def test_a_full_disk_at_the_end_leaves_the_older_policy(stopped, capsys, monkeypatch):
     from training import files
 

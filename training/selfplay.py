@@ -15,6 +15,7 @@ import os
 import shlex
 import shutil
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
@@ -340,6 +341,16 @@ class Run:
         return self.interrupts.exit_code
 
     def _learn(self) -> None:
+        # TensorBoard writes in a thread of its own. What goes wrong there is raised here at the next row, and said in
+        # one line; the thread would print its whole stack before it.
+        before = threading.excepthook
+        threading.excepthook = lambda thread: None if isinstance(thread.exc_value, OSError) else before(thread)
+        try:
+            self._learn_and_log()
+        finally:
+            threading.excepthook = before
+
+    def _learn_and_log(self) -> None:
         from stable_baselines3.common.logger import configure
 
         from .callback import RunCallback
