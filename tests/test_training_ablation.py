@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+from dataclasses import asdict
 
 import pytest
 
 from tests.test_training_run import TINY, result_of
 from training import ablation, selfplay
 from training.ablation import Run, folder_name, markdown, read_runs
+from training.config import ConfigError
 from training.report import Matrix
 
 
@@ -46,6 +49,35 @@ def test_every_variant_is_trained_with_every_seed_once(tmp_path, monkeypatch, ca
     assert ablation.main([*arguments, "--set", "run.steps=700"]) == 2
     assert "holds a run of another configuration; give another --out" in capsys.readouterr().err
     assert [run.results for run in read_runs(out / "ablation.json")] == [run.results for run in runs]
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("evaluation.json", "{"),
+        ("evaluation.json", "[]"),
+        ("evaluation.json", '[{"a": 1}]'),
+        ("evaluation.json", "5"),
+        ("evaluation.json", "[" * 100_000),
+        ("policy/manifest.json", '{"training": {"steps": 600}}'),
+        ("policy/manifest.json", '{"training": {"steps": 600, "wall_seconds": 0}}'),
+        ("policy/manifest.json", None),
+    ],
+)
+def test_a_finished_run_that_cannot_be_read_is_named(tmp_path, capsys, file, text):
+    folder = tmp_path / "run"
+    (folder / "policy").mkdir(parents=True)
+    result = asdict(result_of("bayes", 100, 10, 4))
+    (folder / "evaluation.json").write_text(json.dumps([result]))
+    (folder / "policy" / "manifest.json").write_text('{"training": {"steps": 600, "wall_seconds": 2.0}}')
+    assert ablation.read_run(folder, [], 1).seconds == 2.0
+    (folder / file).unlink()
+    if text is None:
+        os.mkfifo(folder / file)
+    else:
+        (folder / file).write_text(text)
+    with pytest.raises(ConfigError, match=r"run is finished, and what it came to cannot be read: .*is made again"):
+        ablation.read_run(folder, [], 1)
 
 
 def test_the_table():

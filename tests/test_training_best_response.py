@@ -76,3 +76,27 @@ def test_mistakes(tmp_path, capsys, monkeypatch, arguments, message):
     assert best_response.main([argument.format(tmp_path) for argument in arguments]) == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "runs").exists()
+
+
+def test_what_is_wrong_is_found_before_anything_is_trained(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tiny.toml").write_text(TINY)
+    policy = tmp_path / "policy"
+    policy.mkdir()
+    (policy / "manifest.json").write_text("{")
+    assert best_response.main([str(policy), "--config", "tiny.toml", "--write"]) == 2
+    assert "manifest.json is not a manifest: " in capsys.readouterr().err
+    assert best_response.main(["random", "--config", "tiny.toml", "--set", "game.kwargs.num_players=1"]) == 2
+    assert "game.kwargs: num_players" in capsys.readouterr().err
+    assert not (tmp_path / "runs").exists()
+
+
+def test_an_evaluation_that_is_none_is_one_line(tmp_path, capsys):
+    path = tmp_path / "tiny.toml"
+    path.write_text(TINY)
+    arguments = ["random", "--config", str(path), "--steps", "300", "--games", "20", "--run-dir", str(tmp_path / "run")]
+    assert best_response.main(arguments) == 0
+    (tmp_path / "run" / "evaluation.json").write_text("[]")
+    capsys.readouterr()
+    assert best_response.main(arguments) == 1
+    assert capsys.readouterr().err.splitlines()[-1].endswith("run: ValueError: [] where results belong")

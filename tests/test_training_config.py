@@ -82,12 +82,22 @@ def test_values_of_every_type(tmp_path):
         ("[ppo]\nlearning_rate = " + "9" * 400, r"ppo\.learning_rate = 9+ is not allowed; allowed: a number above 0"),
         ("[teacher]\nweight = 1e40", r"teacher\.weight = 1e\+40 is not allowed; allowed: a number above 0"),
         ("[network]\nshared = [1000000]", r"network\.shared = \[1000000\] is not allowed"),
+        ("[run.seed" + ".x" * 20_000 + "]", r"tables within tables within tables; allowed: those of the settings"),
+        ('[run]\nseed = "' + "a" * 9_000 + '"', r"run\.seed = 'a{499}\.\.\. is not allowed; allowed: a whole number"),
         ("[evaluation]\ngames = 100000000000000000000", r"evaluation\.games = 1\d+ is not allowed"),
     ],
 )
 def test_what_is_refused_is_named_with_what_is_allowed(tmp_path, text, message):
     with pytest.raises(c.ConfigError, match=message):
         c.load_config(written(tmp_path, text))
+
+
+def test_a_link_to_a_file_is_as_good_and_a_link_to_itself_is_refused(tmp_path):
+    (tmp_path / "link.toml").symlink_to(written(tmp_path, "[run]\nseed = 7"))
+    assert c.load_config(tmp_path / "link.toml").run.seed == 7
+    (tmp_path / "loop.toml").symlink_to(tmp_path / "loop.toml")
+    with pytest.raises(OSError, match="symbolic links"):
+        c.load_config(tmp_path / "loop.toml")
 
 
 def test_set_changes_single_settings(tmp_path):

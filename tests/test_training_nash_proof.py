@@ -95,7 +95,13 @@ def test_what_runs_beside_plays_the_same_game(tmp_path, capsys):
     [
         (["--every", "0"], "--every 0 is not allowed; allowed: at least 1"),
         (["--seeds", "1", "1"], "--seeds or --beside name a run twice"),
-        (["--out", "{0}/nowhere/x"], "there is no folder "),
+        (["--out", "{0}/nowhere/x"], "/x is not allowed; allowed: a name, in a folder that is there"),
+        (["--out", ""], "allowed: a name, in a folder that is there"),
+        (["--out", "{0}/taken"], "taken.json is a folder"),
+        (["--out", "{0}/" + "a" * 252], "File name too long"),
+        (["--set", "run.seed=2"], "--set run.seed is not allowed; allowed: --seeds"),
+        (["--minutes", "nan"], "--minutes nan is not allowed; allowed: a number, at least 0"),
+        (["--target", "-1"], "--target -1.0 is not allowed"),
         (["--set", "opponents.snapshots=true"], "opponents.snapshots = true is not allowed here"),
         (["--set", "teacher.player=nobody"], "teacher.player: no policy 'nobody'"),
     ],
@@ -103,6 +109,7 @@ def test_what_runs_beside_plays_the_same_game(tmp_path, capsys):
 def test_mistakes_are_found_before_anything_is_trained(tmp_path, capsys, arguments, message):
     path = tmp_path / "tiny.toml"
     path.write_text(TINY)
+    (tmp_path / "taken.json").mkdir()
     settings = ["--set", "opponents.snapshots=false", *(argument.format(tmp_path) for argument in arguments)]
     assert nash_proof.main([str(path), *settings]) == 2
     error = capsys.readouterr().err

@@ -108,6 +108,14 @@ def test_a_snapshot_that_has_gone_is_named():
         opponents.policy("step_1")
 
 
+def test_a_checkpoint_that_the_configuration_names_stays_what_it_is():
+    opponents = OpponentPool(["step_1"], RandomPolicy, scripted_share=1.0)
+    opponents.add_snapshot("step_1")
+    opponents.add_snapshot("step_2")
+    assert [(o.name, o.scripted) for o in opponents.opponents.values()] == [("step_1", True), ("step_2", False)]
+    assert drawn(opponents, 10) == {"step_1": 1.0}
+
+
 def test_a_pool_without_snapshots_forgets_them():
     opponents = OpponentPool((), RandomPolicy, snapshots=False)
     opponents.add_snapshot("step_1")

@@ -78,6 +78,8 @@ def test_nothing_is_measured_of_no_rollout(tmp_path, capsys):
     path.write_text(TINY)
     assert profile.main([str(path), "--rollouts", "0"]) == 2
     assert capsys.readouterr().err == "error: --rollouts 0 is not allowed; allowed: at least 1\n"
+    assert profile.main([str(path), "--seconds", "nan"]) == 2
+    assert capsys.readouterr().err == "error: --seconds nan is not allowed; allowed: at least 0\n"
 
 
 def test_a_mistake_is_one_line(tmp_path, capsys):

@@ -363,7 +363,7 @@ def forge(state: Path, *keys: str, value: Any) -> None:
     from training.state import _digest
 
     outer = json.loads((state / "state.json").read_text())
-    target = outer["content"]
+    target, keys = outer, ("content", *keys)
     for key in keys[:-1]:
         target = target[key]
     target[keys[-1]] = value
@@ -374,7 +374,9 @@ def forge(state: Path, *keys: str, value: Any) -> None:
     ("keys", "value", "message"),
     [
         (("format",), 1, "format = 1; this version reads 4"),
+        ((), [1], "its content is a list"),
         (("run",), [], "run is not a dict"),
+        (("learner", "steps"), 2**53, "steps = 9007199254740992, in a folder of another name"),
         (("arrays", "seats"), ["i2", 10**15, 2], r"seats is \['i2', 1000000000000000, 2\]; the configuration needs"),
         (("arrays", "more"), ["i2", 3], "arrays; the configuration needs"),
         (("learner", "steps"), -1, "-1 where a count belongs"),
@@ -577,6 +579,41 @@ def test_a_full_disk_leaves_the_last_state_intact(config, tmp_path, capsys, unin
     assert_nothing_is_broken(folder)
     assert selfplay.main(["--resume", str(folder)]) == 0
     assert end(folder) == uninterrupted
+
+
+@pytest.mark.parametrize("rows", [[1], {"a": 1}, [{"steps": 1, "\ud800": 1.0}], [{"steps": 1, "a\nb": 1.0}]])
+def test_a_log_that_is_none_is_refused(stopped, capsys, rows):
+    for state in (stopped / "state").iterdir():
+        forge(state, "run", "rows", value=rows)
+    capsys.readouterr()
+    assert selfplay.main(["--resume", str(stopped)]) == 2
+    said = capsys.readouterr().err.splitlines()
+    assert all("cannot be used: run: " in line for line in said[:-1])
+    assert "train anew from its config.toml" in said[-1]
+
+
+def test_links_in_a_runs_folder_are_taken_away_and_not_followed(stopped, tmp_path, capsys):
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "notes").write_text("mine")
+    for name in ("tensorboard", "policy"):
+        shutil.rmtree(stopped / name)
+        (stopped / name).symlink_to(mine)
+    (stopped / "evaluation.json").mkdir()
+    assert selfplay.main(["--resume", str(stopped)]) == 0
+    assert [path.name for path in mine.iterdir()] == ["notes"]
+    assert not (stopped / "tensorboard").is_symlink()
+    assert (stopped / "policy" / "policy.onnx").is_file()
+    assert (stopped / "evaluation.json").is_file()
+
+
+def test_an_opponent_from_the_run_itself_is_seated(stopped, capsys):
+    first = sorted((stopped / "checkpoints").iterdir())[0]
+    settings = [f'opponents.scripted=["{first}"]', "opponents.scripted_share=1.0", "opponents.share=1.0"]
+    settings += ["opponents.learner_alone=true", "run.steps=3000"]
+    assert selfplay.main(["--resume", str(stopped), *(part for s in settings for part in ("--set", s))]) == 0
+    rows = list(csv.DictReader((stopped / "progress.csv").read_text().splitlines()))
+    assert 0.3 < float(rows[-1]["rollout/learner_share"]) < 0.8
 
 
 def test_a_full_disk_under_tensorboard_is_one_line(config, tmp_path, capfd, monkeypatch):

@@ -221,7 +221,14 @@ def test_measuring_does_not_change_what_is_learnt(config, tmp_path):
         ("game.kwargs.colour=1", "error: game.kwargs: "),
         ('opponents.scripted=["nobody"]', "error: opponents.scripted: no policy 'nobody'"),
         ('evaluation.opponents=["nobody"]', "error: evaluation.opponents: no policy 'nobody'"),
-        ("network.shared=[4096, 4096, 4096]", "are not allowed for this game: a policy of 1"),
+        (
+            "network.shared=[4096, 4096, 4096]",
+            "network.shared = [4096, 4096, 4096] is not allowed with network.policy = [16]: 134,",
+        ),
+        ("network.value=[4096, 4096, 4096]", "is not allowed with network.value = [4096, 4096, 4096]: 134,"),
+        ("game.kwargs" + ".x" * 20_000 + "=1", "tables within tables within tables; allowed: those of the settings"),
+        ('opponents.scripted=["random"' + ', "random"' * 7000 + "]", "bytes is not allowed; allowed: 50,000"),
+        ("run.seed=5 #" + "a" * 100_000, "characters is not allowed; allowed: 100,000"),
         ("network.policy=[2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2]", "at most 16 of them"),
         ("run.tables=1", "opponents.share = 0.5 is not allowed with run.tables = 1: that is none"),
     ],
@@ -233,6 +240,13 @@ def test_mistakes_are_one_line_that_names_them(config, tmp_path, capsys, overrid
     assert error.count("\n") == 1
 
 
+def test_a_policy_too_large_to_publish_is_refused(config, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(selfplay, "MAX_POLICY_BYTES", 3000)  # layers that are told of by the configuration alone: 1,024
+    assert run(config, tmp_path / "run") == 2
+    assert "network.policy = [16] are not allowed for this game: a policy of " in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
 def test_missing_config_and_used_folder_are_refused(config, tmp_path, capsys):
     assert run(tmp_path / "nowhere.toml", tmp_path / "run") == 2
     assert "nowhere.toml does not exist" in capsys.readouterr().err
@@ -241,6 +255,22 @@ def test_missing_config_and_used_folder_are_refused(config, tmp_path, capsys):
     assert run(config, tmp_path / "run") == 2
     assert "is not allowed; allowed: a new or an empty folder" in capsys.readouterr().err
     assert [p.name for p in (tmp_path / "run").iterdir()] == ["notes.txt"]
+
+
+def test_folders_that_cannot_be_made_are_refused(config, tmp_path, capsys, monkeypatch):
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    for folder in (tmp_path / ("a" * 300), config / "x", tmp_path / "loop"):
+        assert run(config, folder) == 2
+        assert capsys.readouterr().err.startswith("error: ")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs").write_text("mine")
+    assert selfplay.main([str(config)]) == 2
+    assert "cannot be made: " in capsys.readouterr().err
+
+
+def test_a_run_needs_no_standard_error(config, tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.stderr", None)
+    assert run(config, tmp_path / "run", "--set", "run.steps=300") == 0
 
 
 def test_default_folders_are_named_by_config_and_time_and_never_shared(config, tmp_path, monkeypatch):

@@ -18,8 +18,13 @@ from pathlib import Path
 
 from . import selfplay
 from .config import ConfigError, load_config
-from .files import write_atomic
+from .files import read_bounded, write_atomic
+from .interrupts import interruptible
+from .log import MAX_JSON, count, read_results, results_of
 from .report import Matrix, Result
+
+#: Bytes of a file's name that Linux takes, less what writing adds.
+MAX_NAME = 200
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,7 @@ class Run:
     cross_play: Matrix | None
 
 
+@interruptible
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command. Exit codes as of ``training.selfplay``; the first run that fails ends it."""
     parser = argparse.ArgumentParser(
@@ -60,10 +66,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for seed in options.seeds:  # seed by seed, so that half of the time gives a whole table
             for variant in variants:
                 folder = options.out / f"seed-{seed}" / folder_name(variant)
+                settings = [*options.overrides, *variant, f"run.seed={seed}"]
+                _check(options, variant, settings, folder)
                 if folder in wanted:
                     raise ConfigError(f"{folder} would be the folder of two runs; give every variant and seed once")
-                wanted[folder] = (variant, seed, [*options.overrides, *variant, f"run.seed={seed}"])
-                _check(options.config, variant, wanted[folder][2], folder)
+                wanted[folder] = (variant, seed, settings)
     except (ConfigError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -72,24 +79,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = selfplay.begin_or_go_on(options.config, settings, folder)
         if code != 0:
             return code
-        runs.append(read_run(folder, variant, seed))
-        figures = {"command": command, "runs": [asdict(run) for run in runs]}
-        write_atomic(options.out / "ablation.json", json.dumps(figures, indent=1) + "\n")
-        write_atomic(options.out / "ablation.md", markdown(runs) + "\n")
+        try:
+            runs.append(read_run(folder, variant, seed))
+            figures = {"command": command, "runs": [asdict(run) for run in runs]}
+            write_atomic(options.out / "ablation.json", json.dumps(figures, indent=1) + "\n")
+            write_atomic(options.out / "ablation.md", markdown(runs) + "\n")
+        except (ConfigError, OSError) as error:
+            print(f"error: {error}", file=sys.stderr)
+            return 1
     print(markdown(runs))
     return 0
 
 
-def _check(source: Path, variant: Sequence[str], settings: Sequence[str], folder: Path) -> None:
+def _check(options: argparse.Namespace, variant: Sequence[str], settings: Sequence[str], folder: Path) -> None:
     """Raises ConfigError for a run that could not be made, or has been made with other settings."""
-    for setting in variant:
-        if setting.partition("=")[0].strip() == "run.seed":
-            raise ConfigError(f"--vary {setting} is not allowed; allowed: --seeds")
-    config = load_config(source, settings)
+    for option, given in (("--vary", variant), ("--set", options.overrides)):
+        for setting in given:
+            if setting.partition("=")[0].strip() == "run.seed":
+                raise ConfigError(f"{option} {setting} is not allowed; allowed: --seeds")
+    if len(folder.name.encode()) > MAX_NAME:
+        raise ConfigError(
+            f"--vary {' '.join(variant):.100}... is not allowed; allowed: variants whose settings have at most "
+            f"{MAX_NAME} characters, for they name a folder"
+        )
+    config = load_config(options.config, settings)
     selfplay.check_begun(folder, config, "--out")
-    game = selfplay.make_game(config)
-    selfplay.load_opponents(config, game)
-    selfplay.make_learner(config, game).workers.close()
+    selfplay.check(config)
 
 
 def folder_name(variant: Sequence[str]) -> str:
@@ -99,12 +114,21 @@ def folder_name(variant: Sequence[str]) -> str:
 
 
 def read_run(folder: Path, changed: Sequence[str], seed: int) -> Run:
-    """A finished run."""
-    results = [Result(**result) for result in json.loads((folder / "evaluation.json").read_text(encoding="utf-8"))]
-    training = json.loads((folder / "policy" / "manifest.json").read_text(encoding="utf-8"))["training"]
+    """A finished run. Raises ConfigError for one whose files are no longer as they were written."""
     matrix = folder / "cross_play.json"
-    cross_play = Matrix(**json.loads(matrix.read_text(encoding="utf-8"))) if matrix.exists() else None
-    return Run(list(changed), seed, training["steps"], training["wall_seconds"], results, cross_play)
+    try:
+        results = read_results(folder / "evaluation.json")
+        training = json.loads(read_bounded(folder / "policy" / "manifest.json", MAX_JSON))["training"]
+        cross_play = Matrix(**json.loads(read_bounded(matrix, MAX_JSON))) if matrix.exists() else None
+        steps, seconds = count(training["steps"]), float(training["wall_seconds"])
+        if not seconds > 0:
+            raise ValueError(f"wall_seconds = {seconds}")
+    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+        raise ConfigError(
+            f"{folder} is finished, and what it came to cannot be read: {type(error).__name__}: {error!s:.200}; "
+            "without the folder the run is made again"
+        ) from None
+    return Run(list(changed), seed, steps, seconds, results, cross_play)
 
 
 def read_runs(path: Path) -> list[Run]:
@@ -115,7 +139,7 @@ def read_runs(path: Path) -> list[Run]:
             run["seed"],
             run["steps"],
             run["seconds"],
-            [Result(**result) for result in run["results"]],
+            results_of(run["results"]),
             None if run["cross_play"] is None else Matrix(**run["cross_play"]),
         )
         for run in json.loads(path.read_text(encoding="utf-8"))["runs"]

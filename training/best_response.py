@@ -12,15 +12,20 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from . import selfplay
 from .checkpoint import to_json
 from .config import ConfigError, load_config, toml_text
-from .files import write_atomic
+from .files import read_bounded, write_atomic
+from .interrupts import interruptible
+from .log import MAX_JSON, read_results
 from .report import Result
 
 
+@interruptible
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command. Exit codes as of ``training.selfplay``, whose run this is."""
     parser = argparse.ArgumentParser(
@@ -55,8 +60,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if options.config is None and not config.exists():
             raise ConfigError(f"{options.policy} has no config.toml; give --config with the game and the learning rule")
-        if options.write and not (folder / "manifest.json").is_file():
-            raise ConfigError(f"--write is not allowed: {options.policy} has no manifest.json")
+        if options.write:
+            if not (folder / "manifest.json").is_file():
+                raise ConfigError(f"--write is not allowed: {options.policy} has no manifest.json")
+            _manifest(folder)
         for override in options.overrides:
             key = override.partition("=")[0].strip()
             if key in fixed:
@@ -65,22 +72,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
         wanted = load_config(config, settings)
         if options.run_dir is not None:
             selfplay.check_begun(options.run_dir, wanted, "--run-dir")
+        selfplay.check(wanted)
+        run_dir = options.run_dir or selfplay.make_run_folder(None, f"best-response-{folder.name}")
     except (ConfigError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    run_dir = options.run_dir or selfplay.make_run_folder(None, f"best-response-{folder.name}")
     code = selfplay.begin_or_go_on(config, settings, run_dir)
     if code != 0:
         return code
-    (figures,) = json.loads((run_dir / "evaluation.json").read_text(encoding="utf-8"))
-    result = Result(**figures)
-    print(statement(result, options.steps))
-    if options.write:
-        path = folder / "manifest.json"
-        manifest = json.loads(path.read_text(encoding="utf-8"))
-        manifest["training"]["best_response"] = figures | {"steps": options.steps, "seed": options.seed}
-        write_atomic(path, to_json(manifest))
+    try:
+        result = read_results(run_dir / "evaluation.json")[0]
+        print(statement(result, options.steps))
+        if options.write:
+            manifest = _manifest(folder)
+            manifest["training"]["best_response"] = asdict(result) | {"steps": options.steps, "seed": options.seed}
+            write_atomic(folder / "manifest.json", to_json(manifest))
+    except (ConfigError, OSError, ValueError, TypeError, KeyError) as error:
+        print(f"error: {run_dir}: {type(error).__name__}: {error}", file=sys.stderr)
+        return 1
     return 0
+
+
+def _manifest(folder: Path) -> dict[str, Any]:
+    """Of the policy in that folder. Raises ConfigError, OSError."""
+    path = folder / "manifest.json"
+    try:
+        manifest = json.loads(read_bounded(path, MAX_JSON))
+        if not isinstance(manifest["training"], dict):
+            raise TypeError("training is not a table")
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise ConfigError(f"{path} is not a manifest: {type(error).__name__}: {error}") from None
+    return manifest  # type: ignore[no-any-return]  # it has a table, so it is one
 
 
 def statement(result: Result, steps: int) -> str:

@@ -7,6 +7,7 @@ The declarations below are everything: reading and checking a file, ``--set``, `
 from __future__ import annotations
 
 import dataclasses
+import os
 import sys
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -20,6 +21,8 @@ from .files import read_bounded
 MAX_MOVES = 10_000_000
 #: Of a configuration: ours have two kilobytes, and what reads them takes time by the square of a line's length.
 MAX_BYTES = 50_000
+#: Characters of a value that an error shows.
+MAX_SHOWN = 500
 
 
 class ConfigError(ValueError):
@@ -244,13 +247,16 @@ def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
     Raises ConfigError; FileNotFoundError and the like where the file cannot be read.
     """
     try:
-        # Resolved: a link to a file is as good as the file; read_bounded wants no pipe, no device, nothing huge.
-        data = tomllib.loads(read_bounded(path.resolve(), MAX_BYTES).decode())
+        # A link to a file is as good as the file; read_bounded wants no link, no pipe, no device, nothing huge.
+        data = tomllib.loads(read_bounded(Path(os.path.realpath(path)), MAX_BYTES).decode())
     except (ValueError, RecursionError) as error:  # TOMLDecodeError, UnicodeDecodeError, and numbers of 5,000 digits
         raise ConfigError(f"{path} is not a TOML file: {error}") from None
     for override in overrides:
         _apply(data, override)
-    return parse_config(data)
+    try:
+        return parse_config(data)
+    except RecursionError:
+        raise ConfigError(f"{path}: tables within tables within tables; allowed: those of the settings") from None
 
 
 def parse_config(data: Mapping[str, Any]) -> Config:
@@ -281,7 +287,10 @@ def _parse_section(section: str, kind: type[Any], values: Mapping[str, Any]) -> 
 def _check(name: str, value: Any, kind: Any, rule: Mapping[str, Any]) -> Any:
     """`value` as the type that the setting has; refuses what is not allowed."""
     allowed = _allowed(kind, rule)
-    refusal = ConfigError(f"{name} = {value!r} is not allowed; allowed: {allowed}")
+    shown = repr(value)
+    if len(shown) > MAX_SHOWN:
+        shown = f"{shown[:MAX_SHOWN]}..."
+    refusal = ConfigError(f"{name} = {shown} is not allowed; allowed: {allowed}")
     if kind == dict[str, Any]:
         if not isinstance(value, Mapping):
             raise refusal

@@ -56,25 +56,31 @@ def write_folder_atomic(folder: Path, files: Mapping[str, bytes | str], replace:
         for name, data in files.items():
             _write_synced(temporary / name, data.encode() if isinstance(data, str) else data)
         _sync_folder(temporary)
-        older = _hide(folder) if folder.exists() else None
+        older = _hide(folder) if os.path.lexists(folder) else None
         os.replace(temporary, folder)
     _sync_folder(folder.parent)
     if older is not None:
-        shutil.rmtree(older)
+        _remove(older)
 
 
 def remove_folder(folder: Path) -> None:
     """Remove a folder so that it is there whole or not at all: under a hidden name, for ``remove_leftovers``."""
-    if folder.is_symlink() or not folder.is_dir():  # not ours, but in the place of one
-        folder.unlink()
-        return
-    shutil.rmtree(_hide(folder))
+    _remove(_hide(folder) if folder.is_dir() and not folder.is_symlink() else folder)
+
+
+def _remove(path: Path) -> None:
+    """A folder with all in it, or what else is in its place; a link, not what it leads to."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
 
 
 def _hide(folder: Path) -> Path:
     """Give a folder a hidden name, which is returned."""
     hidden = folder.with_name(f".{folder.name}.old.tmp")
-    shutil.rmtree(hidden, ignore_errors=True)
+    if os.path.lexists(hidden):
+        _remove(hidden)
     folder.rename(hidden)
     return hidden
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import signal
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any
@@ -60,3 +62,21 @@ class Interrupts:
             yield
         finally:
             self._deferring = False
+
+
+def interruptible(main: Callable[[Sequence[str] | None], int]) -> Callable[..., int]:
+    """A command that a signal ends with a line and the exit code of ``Interrupts``, not with a stack."""
+
+    @functools.wraps(main)
+    def command(arguments: Sequence[str] | None = None) -> int:
+        with Interrupts() as interrupts:
+            try:
+                return main(arguments)
+            except BaseException as error:
+                # A signal inside somebody's C callback (numba compiling) is swallowed there and ends as their failure.
+                if not interrupts.requested or isinstance(error, SystemExit):
+                    raise
+                print(f"stopped by {interrupts.name}; files written so far are whole", file=sys.stderr)
+                return interrupts.exit_code
+
+    return command

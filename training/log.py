@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
+from .files import read_bounded
 from .report import Result
+
+#: Bytes of what a run says of its end.
+MAX_JSON = 10_000_000
 
 
 @dataclass
@@ -32,14 +38,12 @@ class Log:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Log:
         """Read back. Raises ValueError, TypeError or KeyError for anything else."""
-        rows = [{str(name): _number(value) for name, value in row.items()} for row in data["rows"]]
+        rows = [{_text(name): _number(value) for name, value in row.items()} for row in data["rows"]]
         for row in rows:
             count(row["steps"])
         measurements = []
         for steps, results in data["measurements"]:
-            if not results:
-                raise ValueError("a measurement of nothing")
-            measurements.append((count(steps), [_result(result) for result in results]))
+            measurements.append((count(steps), results_of(results)))
         seconds = _number(data["seconds"])
         due = [count(data[name]) for name in ("next_checkpoint", "next_measurement")]
         if seconds < 0:
@@ -61,10 +65,30 @@ def count(value: Any, most: int = 2**53) -> int:
     return value
 
 
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value.isprintable():
+        raise ValueError(f"{value!r:.50} where a name belongs")
+    return value
+
+
+def results_of(data: Any) -> list[Result]:
+    """Results as JSON holds them, one at the least. Raises ValueError, TypeError or KeyError for anything else."""
+    if not isinstance(data, list) or not data:
+        raise ValueError(f"{data!r:.50} where results belong")
+    return [_result(result) for result in data]
+
+
+def read_results(path: Path) -> list[Result]:
+    """Those in an evaluation.json. Raises OSError, and as ``results_of``."""
+    try:
+        return results_of(json.loads(read_bounded(path, MAX_JSON)))
+    except RecursionError:
+        raise ValueError(f"{path}: lists within lists") from None
+
+
 def _result(data: Mapping[str, Any]) -> Result:
     result = Result(**data)
-    if not isinstance(result.opponent, str):
-        raise TypeError("a result without the name of an opponent")
+    _text(result.opponent)
     for number in (result.games, result.wins, result.share, result.low, result.high, result.fair):
         _number(number)
     for games, wins in result.seats:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import shlex
 import sys
 import time
@@ -26,6 +27,7 @@ from stable_baselines3.common.logger import configure
 from .config import ConfigError, load_config
 from .errors import TrainingError
 from .files import write_atomic
+from .interrupts import interruptible
 from .network import forward_logits, masked_log_probabilities
 from .report import literal, new_figure, png
 from .selfplay import make_game, make_learner
@@ -169,6 +171,7 @@ def write_figures(
     write_atomic(out.with_name(out.name + ".png"), picture(title, curves, target))
 
 
+@interruptible
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command. Returns 0 if every seed ends below the target in time, 1 if not, 2 for what is refused."""
     parser = argparse.ArgumentParser(prog="python -m training.nash_proof", description=__doc__.splitlines()[0])
@@ -203,8 +206,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise ConfigError(f"--every {options.every} is not allowed; allowed: at least 1")
         if len({name for name, _ in runs}) < len(runs):
             raise ConfigError("--seeds or --beside name a run twice")
-        if options.out is not None and not options.out.parent.is_dir():
-            raise ConfigError(f"--out {options.out} is not allowed: there is no folder {options.out.parent}")
+        if any(setting.partition("=")[0].strip() == "run.seed" for setting in options.overrides):
+            raise ConfigError("--set run.seed is not allowed; allowed: --seeds")
+        for option in ("minutes", "target"):
+            value = getattr(options, option)
+            if not 0 <= value < math.inf:
+                raise ConfigError(f"--{option} {value} is not allowed; allowed: a number, at least 0")
+        if options.out is not None:
+            if not options.out.name or not options.out.parent.is_dir():
+                raise ConfigError(f"--out {options.out} is not allowed; allowed: a name, in a folder that is there")
+            for end in (".json", ".png"):
+                path = options.out.with_name(options.out.name + end)
+                if path.is_dir():
+                    raise ConfigError(f"--out {options.out} is not allowed: {path} is a folder")
+                if not path.exists():  # written to now, rather than judged by its name
+                    write_atomic(path, "")
+                    path.unlink()
         configs = [(name, load_config(options.config, settings)) for name, settings in runs]
         game = make_game(configs[0][1])
         for name, config in configs:

@@ -75,8 +75,11 @@ class OpponentPool:
         self.opponents = {name: Opponent(name, scripted=True) for name in scripted}
 
     def add_snapshot(self, path: str) -> None:
-        """A checkpoint of the run from now on may be drawn; call in order of age."""
-        if self.use_snapshots:
+        """A checkpoint of the run from now on may be drawn; call in order of age.
+
+        One that the configuration names stays what it is.
+        """
+        if self.use_snapshots and path not in self._scripted:
             self.opponents[path] = Opponent(path, scripted=False)
 
     def forget_snapshots(self) -> None:

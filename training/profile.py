@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import math
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -34,6 +35,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import configure
 
 from .config import Config, ConfigError, load_config
+from .interrupts import interruptible
 from .network import forward, policy_kwargs
 from .selfplay import make_game, make_learner
 from .workers import Workers
@@ -230,6 +232,7 @@ def usual_route(config: Config, game: Game, seconds: float) -> float:
     return done / (time.perf_counter() - began)
 
 
+@interruptible
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command. Returns 0, or 2 for what is refused."""
     parser = argparse.ArgumentParser(
@@ -243,6 +246,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if options.rollouts < 1:
             raise ConfigError(f"--rollouts {options.rollouts} is not allowed; allowed: at least 1")
+        if not 0 <= options.seconds < math.inf:
+            raise ConfigError(f"--seconds {options.seconds} is not allowed; allowed: at least 0")
         config = load_config(options.config, options.overrides)
         game = make_game(config)
         model = make_learner(config, game)

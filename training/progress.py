@@ -27,11 +27,11 @@ class Progress:
     def __init__(self, total: int, stream: TextIO | None = None, done: int = 0) -> None:
         self.total = total
         self.done = done
-        self.stream = stream if stream is not None else sys.stderr
+        self.stream: TextIO | None = stream if stream is not None else sys.stderr  # None: it was closed by the caller
         self._start = self._last_line = time.monotonic()
         self._wins = ""
         self._bar: tqdm | None = None
-        if self.stream.isatty():
+        if self.stream is not None and self.stream.isatty():
             self._bar = tqdm(
                 total=total,
                 initial=min(done, total),
@@ -60,7 +60,8 @@ class Progress:
             wins = f"; {self._wins}" if self._wins else ""
             share = min(1.0, steps / self.total)
             line = f"{steps:,} of {self.total:,} steps ({share:.0%}), {rate:,.0f} steps/s, {left} left{wins}"
-            print(line, file=self.stream, flush=True)
+            if self.stream is not None:
+                print(line, file=self.stream, flush=True)
 
     def close(self) -> None:
         """Leave the display as it stands."""

@@ -13,16 +13,16 @@ import argparse
 import hashlib
 import os
 import shlex
-import shutil
 import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .config import Config, ConfigError, dump_config, help_text, load_config
+from .config import MAX_BYTES, Config, ConfigError, dump_config, help_text, load_config
 from .files import locked, read_bounded, remove_folder, remove_leftovers, write_atomic
 from .interrupts import Interrupts
 
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from .opponents import OpponentPool
     from .ppo import SelfPlayPPO
     from .report import Matrix, Result
+
+#: Characters of a run's commands, which its manifests repeat, perhaps with six for one; these are read up to a million.
+MAX_COMMAND = 100_000
 
 #: Of the weights that are published: load_policy reads files of at most 100 million bytes.
 MAX_POLICY_BYTES = 90_000_000
@@ -111,7 +114,12 @@ def _train(options: argparse.Namespace, command: str, interrupts: Interrupts) ->
         raise ConfigError(f"{source} does not exist{began}") from None
     except OSError as error:
         raise ConfigError(f"{source} cannot be read: {error.strerror}") from None
-    if resumed is not None and (resumed / "evaluation.json").exists() and not options.overrides:
+    if len(command) > MAX_COMMAND:
+        raise ConfigError(f"a command of {len(command):,} characters is not allowed; allowed: {MAX_COMMAND:,}")
+    length = len(dump_config(config).encode())
+    if length > MAX_BYTES:
+        raise ConfigError(f"a configuration of {length:,} bytes is not allowed; allowed: {MAX_BYTES:,}")
+    if resumed is not None and (resumed / "evaluation.json").is_file() and not options.overrides:
         print(f"{resumed} is finished; its evaluation is in {resumed / 'evaluation.txt'}", file=sys.stderr)
         return 0
     game = make_game(config)
@@ -144,8 +152,15 @@ def make_game(config: Config) -> Game:
         raise ConfigError(f"game.name = {config.game.name!r} is not allowed; allowed: {allowed}")
     try:
         return make(config.game.name, config.game.kwargs)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise ConfigError(f"game.kwargs: {error}") from None
+
+
+def check(config: Config) -> None:
+    """Raises ConfigError for all that a run of this configuration would be refused for."""
+    game = make_game(config)
+    load_opponents(config, game)
+    make_learner(config, game).workers.close()
 
 
 def check_begun(folder: Path, config: Config, option: str) -> None:
@@ -166,7 +181,11 @@ def _check_run_dir(wanted: Path | None) -> None:
         return
     if not str(wanted).isprintable():
         raise ConfigError(f"--run-dir {str(wanted)!r} is not allowed; allowed: printable characters")
-    if wanted.exists() and (not wanted.is_dir() or any(map(_of_a_run, wanted.iterdir()))):
+    try:
+        used = wanted.exists() and (not wanted.is_dir() or any(map(_of_a_run, wanted.iterdir())))
+    except OSError as error:
+        raise ConfigError(f"--run-dir {wanted} is not allowed: {error.strerror}") from None
+    if used:
         raise ConfigError(f"--run-dir {wanted} is not allowed; allowed: a new or an empty folder")
 
 
@@ -176,18 +195,21 @@ def _of_a_run(path: Path) -> bool:
 
 
 def make_run_folder(wanted: Path | None, name: str) -> Path:
-    """The folder for a run: the wanted one, or a new one under runs/ that nobody else has."""
-    if wanted is not None:
-        wanted.mkdir(parents=True, exist_ok=True)
-        return wanted
-    stem = Path("runs") / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
-    for attempt in range(1, 1000):
-        folder = stem if attempt == 1 else stem.with_name(f"{stem.name}-{attempt}")
-        try:
-            folder.mkdir(parents=True)
-        except FileExistsError:  # another run began in the same second
-            continue
-        return folder
+    """The folder for a run: the wanted one, or a new one under runs/ that nobody else has. Raises ConfigError."""
+    stem = wanted or Path("runs") / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
+    try:
+        if wanted is not None:
+            wanted.mkdir(parents=True, exist_ok=True)
+            return wanted
+        for attempt in range(1, 1000):
+            folder = stem if attempt == 1 else stem.with_name(f"{stem.name}-{attempt}")
+            try:
+                folder.mkdir(parents=True)
+            except FileExistsError:  # another run began in the same second
+                continue
+            return folder
+    except OSError as error:
+        raise ConfigError(f"the folder {stem} cannot be made: {error.strerror}") from None
     raise ConfigError(f"{stem} exists a thousand times; give --run-dir")
 
 
@@ -241,6 +263,8 @@ class Run:
         if not states and step_folders(self.checkpoints):
             raise ConfigError(f"{self.folder} has checkpoints, but no state to go on from; nothing in it was changed")
         commands = self._commands()
+        if changed and sum(map(len, commands)) + len(self.command) > MAX_COMMAND:
+            raise ConfigError(f"with this command those of the run have more than {MAX_COMMAND:,} characters")
         remove_leftovers(self.folder)
         for steps, state in reversed(states):
             try:
@@ -268,7 +292,8 @@ class Run:
             else:
                 self.last_checkpoint = checkpoint
         for name in ("evaluation.json", "evaluation.txt", "report.html", "cross_play.json"):
-            (self.folder / name).unlink(missing_ok=True)
+            if os.path.lexists(self.folder / name):
+                remove_folder(self.folder / name)
         if changed:
             commands.append(self.command)
             write_atomic(self.folder / "command.txt", "\n".join(commands) + "\n")
@@ -279,7 +304,7 @@ class Run:
         """The lines of command.txt; none if it is gone. Raises ConfigError."""
         path = self.folder / "command.txt"
         try:
-            return read_bounded(path, 1_000_000).decode().splitlines() if path.exists() else []
+            return read_bounded(path, MAX_COMMAND).decode().splitlines() if path.exists() else []
         except (OSError, ValueError) as error:  # UnicodeDecodeError too
             raise ConfigError(f"{path} cannot be read: {error}; nothing was changed") from None
 
@@ -291,14 +316,14 @@ class Run:
 
         try:
             self.log = Log.from_json(state["run"])
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
             raise StateError(f"run: {type(error).__name__}: {str(error)[:300]}") from None
         why = [f"{name} is gone, damaged or no longer wanted, and leaves the pool" for name in state["missed"]]
         why += [f"{name} holds another policy than before" for name in state["exchanged"]]
         if state["config"] != self._config_digest() and not changed:
             why.append("config.toml was changed")
         now = library_versions()
-        why += [f"{n} was {str(v)[:50]} and is {now.get(n)}" for n, v in state["versions"].items() if now.get(n) != v]
+        why += [f"{n} was {str(v)[:50]!r} and is {now.get(n)}" for n, v in state["versions"].items() if now.get(n) != v]
         for reason in why:
             self._say(f"not the same run bit for bit: {reason}")
 
@@ -357,7 +382,8 @@ class Run:
         from .progress import Progress
 
         board, done = self.folder / "tensorboard", self.model.num_timesteps
-        shutil.rmtree(board, ignore_errors=True)  # it may hold more than the state knows; its rows are written anew
+        if os.path.lexists(board):  # it may hold more than the state knows; its rows are written anew
+            remove_folder(board)
         self.model.set_logger(configure(str(board), ["tensorboard"]))
         for row in self.log.rows:
             for name, value in row.items():
@@ -578,6 +604,15 @@ def make_learner(config: Config, game: Game, stop: Callable[[], bool] = lambda: 
             f"teacher.player = {config.teacher.player!r} is not allowed; allowed: one that sees what the learner sees "
             f"(game.kwargs: {sight})"
         )
+    for last in ("policy", "value"):
+        # Before memory is asked for: the layers alone, without those to and from them.
+        widths = [*config.network.shared, *getattr(config.network, last)]
+        size = 4 * sum(a * b for a, b in pairwise(widths))
+        if size > MAX_POLICY_BYTES:
+            raise ConfigError(
+                f"network.shared = {list(config.network.shared)} is not allowed with network.{last} = "
+                f"{widths[len(config.network.shared) :]}: {size:,} bytes; allowed: {MAX_POLICY_BYTES:,}"
+            )
     try:
         model = _learner(config, game, pool, teacher, stop)
     except (MemoryError, RuntimeError) as error:

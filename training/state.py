@@ -129,6 +129,8 @@ def read_state(folder: Path, model: SelfPlayPPO, snapshots: Path) -> dict[str, A
         array[...] = found
     try:
         missed = _restore(model, content["learner"], snapshots)
+        if step_folder(folder.parent, model.num_timesteps) != folder:
+            raise ValueError(f"steps = {model.num_timesteps}, in a folder of another name")
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError, IndexError) as error:
         raise StateError(f"{folder / 'state.json'}: learner: {type(error).__name__}: {str(error)[:300]}") from None
     exchanged = [name for name, digest in _players(model).items() if content["players"].get(name, digest) != digest]
@@ -153,6 +155,8 @@ def _read_json(path: Path) -> dict[str, Any]:
         raise
     except (ValueError, RecursionError, KeyError, TypeError, UnicodeDecodeError) as error:
         raise StateError(f"{path}: not a state: {type(error).__name__}: {str(error)[:200]}") from None
+    if not isinstance(content, dict):
+        raise StateError(f"{path}: not a state: its content is a {type(content).__name__}")
     if content.get("format") != FORMAT:
         raise StateError(f"{path}: format = {str(content.get('format'))[:50]}; this version reads {FORMAT}")
     kinds = {
@@ -167,7 +171,6 @@ def _read_json(path: Path) -> dict[str, Any]:
     for field, kind in kinds.items():
         if not isinstance(content.get(field), kind):
             raise StateError(f"{path}: {field} is not a {kind.__name__}")
-    assert isinstance(content, dict)
     return content
 
 
