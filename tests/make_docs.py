@@ -423,6 +423,13 @@ def equilibrium() -> str:
     return table(head, rows)
 
 
+def ablation() -> str:
+    """One setting changed at a time, by the figures of ``training.ablation`` in training/results."""
+    from training.ablation import markdown, read_runs
+
+    return markdown(read_runs(RESULTS / "ablation.json"))
+
+
 # ---------------------------------------------------------------------------------------------------------------
 # Documents
 
@@ -437,7 +444,7 @@ PARTS: dict[Path, Mapping[str, Callable[[], str]]] = {
         "facts": scout_facts, "sizes": scout_sizes, "arguments": scout_arguments, "observation": scout_observation,
         "actions": scout_actions,
     },
-    TRAINING_README: {"settings": settings, "equilibrium": equilibrium},
+    TRAINING_README: {"settings": settings, "equilibrium": equilibrium, "ablation": ablation},
 }  # fmt: skip
 
 MARKED = re.compile(
