@@ -70,7 +70,7 @@ def test_values_of_every_type(tmp_path):
         ("[network]\nshared = 64", r"network\.shared = 64 is not allowed"),
         ("[network]\nactivation = 'gelu'", r"network\.activation = 'gelu' is not allowed; allowed: \"relu\" or"),
         ("[opponents]\nscripted = ['bayes', 1]", r"opponents\.scripted = \['bayes', 1\] is not allowed"),
-        ("[opponents]\nsnapshots = false", r"opponents\.share = 0\.25 is not allowed with opponents\.scripted = \[\]"),
+        ("[opponents]\nsnapshots = false", r"opponents\.share = 0\.8 is not allowed with opponents\.scripted = \[\]"),
         ("[evaluation]\nopponents = []", r"evaluation\.opponents = \[\] is not allowed; allowed: a list of texts, not"),
         ("[run\nseed = 1", r"run\.toml is not a TOML file"),
         ("[run]\nsteps = " + "9" * 5000, r"run\.toml is not a TOML file: .*digits"),

@@ -68,7 +68,7 @@ class RunConfig:
     steps: int = _setting(
         1_000_000, "Decisions of the learning policy (in all seats) to train on; whole rollouts.", low=1, high=10**12
     )
-    tables: int = _setting(256, "Tables played at once.", low=1, high=100_000)
+    tables: int = _setting(512, "Tables played at once.", low=1, high=100_000)
     threads: int = _setting(
         2,
         "Worker threads that share forward passes and minibatches. Not torch's own threads, which are set to 1.",
@@ -87,16 +87,16 @@ class RunConfig:
 class PPOConfig:
     """The learning rule (PPO with masked actions)."""
 
-    rollout_steps: int = _setting(64, "Moves per table in one rollout, whoever makes them.", low=1, high=10_000)
+    rollout_steps: int = _setting(32, "Moves per table in one rollout, whoever makes them.", low=1, high=10_000)
     minibatch: int = _setting(
-        2048, "Decisions per gradient step, about: a rollout is cut into equal parts.", low=2, high=10**9
+        1024, "Decisions per gradient step, about: a rollout is cut into equal parts.", low=2, high=10**9
     )
     epochs: int = _setting(3, "Passes over each rollout.", low=1, high=1000)
     learning_rate: float = _setting(5e-4, "Adam's step size at the start.", above=0, high=10)
     learning_rate_end: float = _setting(5e-5, "Adam's step size at the end; linear in between.", low=0)
     clip: float = _setting(0.2, "PPO's clipping range of the probability ratio.", above=0, high=1)
     gamma: float = _setting(1.0, "Discount per decision of a seat.", low=0, high=1)
-    gae_lambda: float = _setting(0.95, "Decay of the advantage estimate per decision of a seat.", low=0, high=1)
+    gae_lambda: float = _setting(0.8, "Decay of the advantage estimate per decision of a seat.", low=0, high=1)
     entropy: float = _setting(
         0.05, "Weight of the entropy bonus at the start. Without one such games cycle.", low=0, high=1000
     )
@@ -164,14 +164,14 @@ class OpponentsConfig:
     """Frozen opponents: they sit in some seats of some tables, and their moves train nobody."""
 
     share: float = _setting(
-        0.25,
+        0.8,
         "Share of the tables with opponents, 1 to N-1 of them; at the others the learner plays every seat. 0: none.",
         low=0,
         high=1,
     )
-    learner_alone: bool = _setting(False, "Opponents take all seats but one of their tables, rather than some.")
+    learner_alone: bool = _setting(True, "Opponents take all seats but one of their tables, rather than some.")
     alike: bool = _setting(
-        False, "All opponents at a table are the same one, as in an evaluation; otherwise each seat draws its own."
+        True, "All opponents at a table are the same one, as in an evaluation; otherwise each seat draws its own."
     )
     scripted: tuple[str, ...] = _setting((), "Scripted players and paths of checkpoints that may be drawn.")
     snapshots: bool = _setting(True, "This run's checkpoints may be drawn.")
@@ -182,10 +182,10 @@ class OpponentsConfig:
         high=100,
     )
     scripted_share: float = _setting(
-        0.5, "Chance that an opponent drawn is scripted rather than a snapshot, while there are both.", low=0, high=1
+        0.6, "Chance that an opponent drawn is scripted rather than a snapshot, while there are both.", low=0, high=1
     )
     sampling: str = _setting(
-        "uniform",
+        "pfsp",
         "Which snapshots are drawn: the newest, all alike, the newest `delta` alike, or by the learner's score p.",
         choices=("latest", "uniform", "delta_uniform", "pfsp"),
     )
