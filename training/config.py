@@ -98,9 +98,9 @@ class PPOConfig:
     gamma: float = _setting(1.0, "Discount per decision of a seat.", low=0, high=1)
     gae_lambda: float = _setting(0.8, "Decay of the advantage estimate per decision of a seat.", low=0, high=1)
     entropy: float = _setting(
-        0.05, "Weight of the entropy bonus at the start. Without one such games cycle.", low=0, high=1000
+        0.01, "Weight of the entropy bonus at the start. More is needed where games cycle.", low=0, high=1000
     )
-    entropy_end: float = _setting(0.01, "The floor that the entropy bonus falls to.", low=0)
+    entropy_end: float = _setting(0.002, "The floor that the entropy bonus falls to.", low=0)
     entropy_decay: float = _setting(0.8, "Share of the run in which it falls to the floor, linearly.", above=0, high=1)
     value_weight: float = _setting(0.5, "Weight of the value loss.", low=0, high=1000)
     max_grad_norm: float = _setting(0.5, "Gradients are scaled down to this norm.", above=0, high=10**9)
