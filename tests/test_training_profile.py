@@ -67,7 +67,7 @@ def test_opponents_and_teacher_are_told_apart(tmp_path, capsys):
     each = {name: float(us) for name, us in re.findall(r"^  ([a-z' ]+?) +[\d.]+% +([\d.]+)$", printed, re.MULTILINE)}
     assert each["the teacher's decisions"] > 0
     assert each["opponents' decisions"] > 0
-    floor = float(re.search(r"floor .* ([\d.]+) us each", printed)[1])
+    (floor,) = (float(us) for us in re.findall(r"floor .* ([\d.]+) us each", printed))
     whole, own = (float(x) for x in re.findall(r"([\d.]+)x by the clock", printed))
     beside = sum(each[name] for name in profile.BESIDE)
     assert whole - own == pytest.approx(beside / floor, abs=0.02 + 0.02 * whole)

@@ -617,13 +617,11 @@ def test_an_opponent_from_the_run_itself_is_seated(stopped, capsys):
 
 
 def test_a_full_disk_under_tensorboard_is_one_line(config, tmp_path, capfd, monkeypatch):
-    from tensorboard.summary.writer.record_writer import RecordWriter
-
     def full(writer: object, data: bytes) -> None:
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(RecordWriter, "write", full)
+        patched.setattr("tensorboard.summary.writer.record_writer.RecordWriter.write", full)
         assert selfplay.main([str(config), "--run-dir", str(tmp_path / "run")]) == 1
     said = [line for line in capfd.readouterr().err.splitlines() if "steps/s" not in line]
     assert len(said) == 1
