@@ -18,7 +18,7 @@ from coyote_env.benchmark import TASKS, Task, opponents_of, task_of
 from coyote_env.core.game import Game
 from coyote_env.policies import make_game
 
-#: As in configs/quickstart.toml, of which our own row is made: what is compared is not who guessed them better.
+#: As in the commands of our own rows in results.json: what is compared is not who guessed them better.
 GAMMA, GAE_LAMBDA, CLIP, VALUE_WEIGHT, MAX_GRAD_NORM = 1.0, 0.8, 0.2, 0.5, 0.5
 ROLLOUT, MINIBATCH, EPOCHS = 16_384, 1_024, 3
 HIDDEN = (256, 128)

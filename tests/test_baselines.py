@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -115,8 +116,20 @@ def test_what_is_written_is_the_policy_and_can_be_submitted(task, tmp_path):
     assert benchmark.evaluate(loaded, task, deals=2).faults == 0
 
 
-def test_settings_are_those_of_the_quick_start():
-    config = load_config(ROOT / "configs" / "quickstart.toml")
+OUR_ROWS = [
+    row["command"]
+    for row in json.loads((ROOT / "baselines" / "results.json").read_text())["rows"]
+    if "configs/quickstart.toml" in row["command"]
+]
+
+
+@pytest.mark.parametrize("command", OUR_ROWS)
+def test_settings_are_those_of_our_own_rows(command):
+    assert len(OUR_ROWS) == 3
+    words = shlex.split(command)
+    assert words[:4] == ["python", "-m", "training.selfplay", "configs/quickstart.toml"]
+    assert set(words[4::2]) == {"--set"}
+    config = load_config(ROOT / "configs" / "quickstart.toml", words[5::2])
     ppo = config.ppo
     assert (ppo.gamma, ppo.gae_lambda, ppo.clip) == (common.GAMMA, common.GAE_LAMBDA, common.CLIP)
     assert (ppo.value_weight, ppo.max_grad_norm) == (common.VALUE_WEIGHT, common.MAX_GRAD_NORM)
