@@ -97,12 +97,12 @@ def _manifest(folder: Path) -> dict[str, Any]:
     """Of the policy in that folder. Raises ConfigError, OSError."""
     path = folder / "manifest.json"
     try:
-        manifest = json.loads(read_bounded(path, MAX_JSON))
+        manifest: dict[str, Any] = json.loads(read_bounded(path, MAX_JSON))
         if not isinstance(manifest["training"], dict):
             raise TypeError("training is not a table")
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise ConfigError(f"{path} is not a manifest: {type(error).__name__}: {error}") from None
-    return manifest  # type: ignore[no-any-return]  # it has a table, so it is one
+    return manifest
 
 
 def statement(result: Result, steps: int) -> str:

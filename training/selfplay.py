@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from .ppo import SelfPlayPPO
     from .report import Matrix, Result
 
-#: Characters of a run's commands, which its manifests repeat, perhaps with six for one; these are read up to a million.
+#: Bytes of command.txt, which its manifests repeat, perhaps with six for one; these are read up to a million.
 MAX_COMMAND = 100_000
 
 #: Of the weights that are published: load_policy reads files of at most 100 million bytes.
@@ -114,8 +114,7 @@ def _train(options: argparse.Namespace, command: str, interrupts: Interrupts) ->
         raise ConfigError(f"{source} does not exist{began}") from None
     except OSError as error:
         raise ConfigError(f"{source} cannot be read: {error.strerror}") from None
-    if len(command) > MAX_COMMAND:
-        raise ConfigError(f"a command of {len(command):,} characters is not allowed; allowed: {MAX_COMMAND:,}")
+    _check_commands([command])
     length = len(dump_config(config).encode())
     if length > MAX_BYTES:
         raise ConfigError(f"a configuration of {length:,} bytes is not allowed; allowed: {MAX_BYTES:,}")
@@ -154,6 +153,13 @@ def make_game(config: Config) -> Game:
         return make(config.game.name, config.game.kwargs)
     except (ValueError, TypeError, RecursionError) as error:
         raise ConfigError(f"game.kwargs: {error}") from None
+
+
+def _check_commands(commands: Sequence[str]) -> None:
+    """Raises ConfigError for what command.txt could not be read back with."""
+    length = sum(len(command.encode(errors="surrogatepass")) + 1 for command in commands)
+    if length > MAX_COMMAND:
+        raise ConfigError(f"commands of {length:,} bytes are not allowed for a run; allowed: {MAX_COMMAND:,}")
 
 
 def check(config: Config) -> None:
@@ -263,8 +269,8 @@ class Run:
         if not states and step_folders(self.checkpoints):
             raise ConfigError(f"{self.folder} has checkpoints, but no state to go on from; nothing in it was changed")
         commands = self._commands()
-        if changed and sum(map(len, commands)) + len(self.command) > MAX_COMMAND:
-            raise ConfigError(f"with this command those of the run have more than {MAX_COMMAND:,} characters")
+        if changed:
+            _check_commands([*commands, self.command])
         remove_leftovers(self.folder)
         for steps, state in reversed(states):
             try:
