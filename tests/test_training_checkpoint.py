@@ -11,7 +11,7 @@ import numpy as np
 import onnxruntime
 import pytest
 import torch
-from stable_baselines3.common.logger import configure
+from stable_baselines3.common.logger import Logger
 from torch import nn
 
 from coyote_env import coyote_v0, scout_v0
@@ -104,7 +104,7 @@ def test_onnx_logits_equal_torchs_where_actions_are_spoken_of(game, tmp_path):
         "run": {"tables": 16}, "network": {"shared": [16], "policy": [16], "value": [8]}, "opponents": {"share": 0.0},
     })  # fmt: skip
     model = make_learner(config, game)
-    model.set_logger(configure(None, []))
+    model.set_logger(Logger(None, []))
     model.learn(1)  # mean and deviation of the inputs are those of play
     with torch.no_grad():
         for parameter in model.policy.parameters():

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.callbacks import BaseCallback
-from stable_baselines3.common.logger import configure
+from stable_baselines3.common.logger import Logger
 
 from tests.toy_games import Knockout, Nim, RandomPolicy
 from training.config import NetworkConfig
@@ -54,7 +54,7 @@ class Silent(BaseCallback):
 def collect(model: SelfPlayPPO) -> None:
     """One rollout as `learn` would make it, without an update."""
     if model._last_obs is None:
-        model.set_logger(configure(None, []))
+        model.set_logger(Logger(None, []))
         _, callback = model._setup_learn(10**9, Silent())
         model._test_callback = callback  # type: ignore[attr-defined]  # kept for this test
     assert model.env is not None
@@ -161,7 +161,7 @@ def test_update_equals_sb3_contribs(workers, normalize):
     collect(ours)
     before = weights(ours)
     stock = learner(Knockout(24), **settings)
-    stock.set_logger(configure(None, []))
+    stock.set_logger(Logger(None, []))
     stock.policy.load_state_dict(ours.policy.state_dict())
     stock.rollout_buffer = ours.rollout_buffer
     assert 0 < ours.rollout_buffer.size() < 24 * 16

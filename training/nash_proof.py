@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from stable_baselines3.common.callbacks import BaseCallback
-from stable_baselines3.common.logger import configure
+from stable_baselines3.common.logger import Logger
 
 from .config import ConfigError, load_config
 from .errors import TrainingError
@@ -242,7 +242,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name, config in configs:
         print(name, flush=True)
         model = make_learner(config, game)
-        model.set_logger(configure(None, []))
+        model.set_logger(Logger(None, []))
         watch = Watch(tree, options.every, 60.0 * options.minutes)
         try:
             model.learn(config.run.steps, watch, log_interval=None)  # type: ignore[arg-type]  # None: no log of SB3's

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from sb3_contrib import MaskablePPO
 from sb3_contrib.common.wrappers import ActionMasker
 from stable_baselines3.common.callbacks import BaseCallback
-from stable_baselines3.common.logger import configure
+from stable_baselines3.common.logger import Logger
 
 from .config import Config, ConfigError, load_config
 from .interrupts import interruptible
@@ -106,7 +106,7 @@ class Learner:
 
     def __init__(self, model: SelfPlayPPO) -> None:
         self.model = model
-        model.set_logger(configure(None, []))
+        model.set_logger(Logger(None, []))
         _, self._callback = model._setup_learn(2**40, _Silent())
         self.turn()  # compiles, allocates
         self.watch, buffer = Stopwatch(), model.rollout_buffer
@@ -223,7 +223,7 @@ def usual_route(config: Config, game: Game, seconds: float) -> float:
         device="cpu",
         seed=0,
     )
-    model.set_logger(configure(None, []))
+    model.set_logger(Logger(None, []))
     model.learn(steps)
     began, done = time.perf_counter(), 0
     while time.perf_counter() - began < seconds:
