@@ -170,8 +170,12 @@ class OpponentsConfig:
         high=1,
     )
     learner_alone: bool = _setting(True, "Opponents take all seats but one of their tables, rather than some.")
-    alike: bool = _setting(
-        True, "All opponents at a table are the same one, as in an evaluation; otherwise each seat draws its own."
+    alike: float = _setting(
+        1.0,
+        "Share of their games in which all opponents are the same one, as in an evaluation; in the others each seat "
+        "draws its own.",
+        low=0,
+        high=1,
     )
     scripted: tuple[str, ...] = _setting((), "Scripted players and paths of checkpoints that may be drawn.")
     snapshots: bool = _setting(True, "This run's checkpoints may be drawn.")

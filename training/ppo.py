@@ -45,7 +45,8 @@ class SelfPlayPPO(MaskablePPO):
         n_steps: moves per table and rollout, whoever makes them. ``num_timesteps`` counts the learner's decisions.
         ent_coef: a number, or a function of the remaining progress (1 to 0), as the learning rate may be.
         opponents, opponent_share, learner_alone, opponents_alike: the pool of opponents, the share of tables that seat
-            some, whether these take all seats but one, and whether they are the same one (see ``Seating``).
+            some, whether these take all seats but one, and the share of games in which they are the same one (see
+            ``Seating``).
         magnet: "none", "ema" or "periodic", see ``Magnet``; with its weight in the loss, decay (or a function of the
             remaining progress) and period.
         teacher: a player that is asked what it would do where the learner decided; the loss has the cross-entropy of
@@ -65,7 +66,7 @@ class SelfPlayPPO(MaskablePPO):
         opponents: OpponentPool | None = None,
         opponent_share: float = 0.0,
         learner_alone: bool = False,
-        opponents_alike: bool = False,
+        opponents_alike: float = 0.0,
         magnet: str = "none",
         magnet_weight: float = 0.05,
         magnet_decay: float | Callable[[float], float] = 0.95,

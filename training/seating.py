@@ -39,7 +39,7 @@ class Seating:
         share: float,
         num_tables: int,
         learner_alone: bool = False,
-        alike: bool = False,
+        alike: float = 0.0,
     ) -> None:
         num_seats = int(game.num_seats)
         self.game, self.pool, self.learner_alone, self.alike = game, pool, learner_alone, alike
@@ -88,8 +88,8 @@ class Seating:
         """Seat some tables anew, int[n], as a game begins there.
 
         The first `share` of the tables seat opponents, in 1 to N-1 of their seats (N-1 with `learner_alone`), every
-        number and every set of seats having the same chance; each of these seats gets any of the active ones (all the
-        same one, if `alike`). Others are the learner's alone.
+        number and every set of seats having the same chance; each of these seats gets any of the active ones (in a
+        share of `alike` of the games all the same one). Others are the learner's alone.
         """
         self.returns[tables] = 0.0
         self.seats[tables] = LEARNER
@@ -99,8 +99,9 @@ class Seating:
         num_seats = self.seats.shape[1]
         count = rng.integers(num_seats - 1 if self.learner_alone else 1, num_seats, size=len(mixed))
         rank = rng.random((len(mixed), num_seats)).argsort(axis=1).argsort(axis=1)
-        draws = (len(mixed), 1 if self.alike else num_seats)
-        who = rng.choice(np.array(self.active, np.int16), size=draws)
+        who = rng.choice(np.array(self.active, np.int16), size=(len(mixed), num_seats))
+        same = rng.random(len(mixed)) < self.alike
+        who[same] = who[same, :1]
         self.seats[mixed] = np.where(rank < count[:, None], who, LEARNER)
 
     def act(
