@@ -370,13 +370,19 @@ def published() -> str:
         if found is not None:
             above = [f"{100 * (found[key] - found['fair']):+.1f}" for key in ("share", "low", "high")]
             bound = f"{above[0]} ({above[1]} to {above[2]}) points after {found['steps'] / 1e6:.1f} million decisions"
+        lineups = manifest["training"].get("lineups")
+        weakest = "not measured"
+        if lineups:
+            least = min(lineups, key=lambda found: found["share"])
+            weakest = f"{least['opponent']}: {least['share']:.1%} ({least['low']:.1%} to {least['high']:.1%})"
         fair = f"{1 / manifest['num_seats']:.1%}"
         trained = f"{manifest['training']['steps'] / 1e6:.1f} million"
-        rows.append((f"`{path.parent.relative_to(ROOT)}`", fair, "<br>".join(wins), trained, bound))
+        rows.append((f"`{path.parent.relative_to(ROOT)}`", fair, "<br>".join(wins), weakest, trained, bound))
     head = (
         "policy",
         "fair share",
         "wins at a table of",
+        "fewest wins at any line-up of scripted players",
         "decisions",
         "how far a learner of its weaknesses got above the fair share: it can be beaten by as much, or more",
     )

@@ -9,19 +9,16 @@ goes on where it was interrupted.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from . import selfplay
-from .checkpoint import to_json
+from .checkpoint import read_manifest, write_manifest
 from .config import ConfigError, load_config, toml_text
-from .files import read_bounded, write_atomic
 from .interrupts import interruptible
-from .log import MAX_JSON, read_results
+from .log import read_results
 from .report import Result
 
 
@@ -63,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.write:
             if not (folder / "manifest.json").is_file():
                 raise ConfigError(f"--write is not allowed: {options.policy} has no manifest.json")
-            _manifest(folder)
+            read_manifest(folder)
         for override in options.overrides:
             key = override.partition("=")[0].strip()
             if key in fixed:
@@ -84,25 +81,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         result = read_results(run_dir / "evaluation.json")[0]
         print(statement(result, options.steps))
         if options.write:
-            manifest = _manifest(folder)
+            manifest = read_manifest(folder)
             manifest["training"]["best_response"] = asdict(result) | {"steps": options.steps, "seed": options.seed}
-            write_atomic(folder / "manifest.json", to_json(manifest))
+            write_manifest(folder, manifest)
     except (ConfigError, OSError, ValueError, TypeError, KeyError) as error:
         print(f"error: {run_dir}: {type(error).__name__}: {error}", file=sys.stderr)
         return 1
     return 0
-
-
-def _manifest(folder: Path) -> dict[str, Any]:
-    """Of the policy in that folder. Raises ConfigError, OSError."""
-    path = folder / "manifest.json"
-    try:
-        manifest: dict[str, Any] = json.loads(read_bounded(path, MAX_JSON))
-        if not isinstance(manifest["training"], dict):
-            raise TypeError("training is not a table")
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise ConfigError(f"{path} is not a manifest: {type(error).__name__}: {error}") from None
-    return manifest
 
 
 def statement(result: Result, steps: int) -> str:

@@ -21,8 +21,10 @@ from torch import nn
 
 import coyote_env
 
-from .files import write_atomic, write_folder_atomic
+from .config import ConfigError
+from .files import read_bounded, write_atomic, write_folder_atomic
 from .inputs import Inputs
+from .log import MAX_JSON
 from .network import MASKED, SCALE, ActionHead, PolicyNetwork
 
 FORMAT_VERSION = 1
@@ -188,12 +190,28 @@ def write_checkpoint(
     write_folder_atomic(folder, files, replace)
 
 
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Of the checkpoint in that folder, to put more figures into it. Raises ConfigError, OSError."""
+    path = folder / "manifest.json"
+    try:
+        manifest: dict[str, Any] = json.loads(read_bounded(path, MAX_JSON))
+        if not isinstance(manifest["training"], dict):
+            raise TypeError("training is not a table")
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise ConfigError(f"{path} is not a manifest: {type(error).__name__}: {error}") from None
+    return manifest
+
+
+def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
+    """Takes the place of the one there."""
+    write_atomic(folder / "manifest.json", to_json(manifest))
+
+
 def write_evaluation(folder: Path, evaluation: Any) -> None:
     """Put evaluation results into the manifest of the checkpoint in `folder`."""
-    path = folder / "manifest.json"
-    manifest = json.loads(path.read_text(encoding="utf-8"))
+    manifest = read_manifest(folder)
     manifest["evaluation"] = evaluation
-    write_atomic(path, to_json(manifest))
+    write_manifest(folder, manifest)
 
 
 def to_json(value: Any) -> str:
