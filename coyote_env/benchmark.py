@@ -50,7 +50,7 @@ PUBLISHED: dict[str, Published] = {
         "coyote_v0/gigamic-2011-4p", "91f5c66c98cc1d7868691721892016a2813a79cac378c08a39e2571ca44f5215"
     ),
     "published-scout-4p": Published(
-        "scout_v0/rulebook-4p", "92286eba957f92a798bc1f159d9f120194405a20f285a9febe7f0403b7a245e9"
+        "scout_v0/rulebook-4p", "718674bc3a5cc2e638a8586cb2fb04770afe9026ea01d802fe26bef9d08429c2"
     ),
 }
 _PACKAGE = Path(__file__).resolve().parent

@@ -99,9 +99,11 @@ class Seating:
         num_seats = self.seats.shape[1]
         count = rng.integers(num_seats - 1 if self.learner_alone else 1, num_seats, size=len(mixed))
         rank = rng.random((len(mixed), num_seats)).argsort(axis=1).argsort(axis=1)
-        who = rng.choice(np.array(self.active, np.int16), size=(len(mixed), num_seats))
-        same = rng.random(len(mixed)) < self.alike
-        who[same] = who[same, :1]
+        draws = (len(mixed), 1 if self.alike == 1 else num_seats)
+        who = rng.choice(np.array(self.active, np.int16), size=draws)
+        if 0 < self.alike < 1:
+            same = rng.random(len(mixed)) < self.alike
+            who[same] = who[same, :1]
         self.seats[mixed] = np.where(rank < count[:, None], who, LEARNER)
 
     def act(
