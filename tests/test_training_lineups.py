@@ -53,7 +53,8 @@ def test_players_in_words():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["{0}/none"], "none/manifest.json"),
+        (["{0}/none"], "none is not allowed: it has no manifest.json; allowed: the folder of a policy"),
+        (["bayes"], "bayes is not allowed: it has no manifest.json"),
         (["{0}"], "manifest.json is not a manifest: "),
         (["{policy}", "--games", "0"], "--games 0 is not allowed; allowed: at least 1"),
         (["{policy}", "--seed", "-1"], "--seed -1 is not allowed; allowed: at least 0"),

@@ -197,6 +197,10 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         manifest: dict[str, Any] = json.loads(read_bounded(path, MAX_JSON))
         if not isinstance(manifest["training"], dict):
             raise TypeError("training is not a table")
+    except (FileNotFoundError, NotADirectoryError):
+        raise ConfigError(
+            f"{folder} is not allowed: it has no manifest.json; allowed: the folder of a policy"
+        ) from None
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise ConfigError(f"{path} is not a manifest: {type(error).__name__}: {error}") from None
     return manifest
