@@ -312,6 +312,17 @@ def test_the_row_of_a_nan_is_named(folder):
         load_policy(folder, game).act(observation, mask, np.random.default_rng(0))
 
 
+def test_a_view_without_what_the_policy_was_trained_to_see_is_told_how_to_be_made(tmp_path):
+    made = make_game("coyote_v0", {"num_players": 3, "edition": "mini", "odds": True})
+    plain = make_game("coyote_v0", {"num_players": 3, "edition": "mini"})
+    policy = load_policy(networks.write(tmp_path / "seeing", made), plain)
+    mask = np.ones((1, plain.num_actions), np.int8)
+    with pytest.raises(
+        ValueError, match=rf"needed: \(rows, {made.layout.size}\), what a game made with odds=True shows"
+    ):
+        policy.act(np.zeros((1, plain.layout.size), np.float32), mask, np.random.default_rng(0))
+
+
 def test_views_that_do_not_fit_are_refused(folder):
     game = toy_duel.game()
     policy = load_policy(folder, game)

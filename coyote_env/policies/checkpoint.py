@@ -153,7 +153,11 @@ class CheckpointPolicy:
         observation, legal = np.asarray(observation), np.asarray(action_mask) != 0
         width = self._file.observation_size
         if observation.ndim != 2 or observation.shape[1] != width:
-            raise ValueError(f"policy {self.name!r}: observation of shape {observation.shape}; needed: (rows, {width})")
+            seen = ", ".join(f"{name}={self.game.kwargs[name]}" for name in self.game.sight)
+            made_for = f", what a game made with {seen} shows" if seen else ""
+            raise ValueError(
+                f"policy {self.name!r}: observation of shape {observation.shape}; needed: (rows, {width}){made_for}"
+            )
         needed = (len(observation), self._file.num_actions)
         if legal.shape != needed:
             raise ValueError(f"policy {self.name!r}: action_mask of shape {legal.shape}; needed: {needed}")
