@@ -56,7 +56,8 @@ def test_players_in_words():
         (["{0}/none"], "none is not allowed: it has no manifest.json; allowed: the folder of a policy"),
         (["bayes"], "bayes is not allowed: it has no manifest.json"),
         (["{0}"], "manifest.json is not a manifest: "),
-        (["{policy}", "--games", "0"], "--games 0 is not allowed; allowed: at least 1"),
+        (["{policy}", "--games", "0"], "--games 0 is not allowed; allowed: 1 to "),
+        (["{policy}", "--games", "1000000000000"], "--games 1000000000000 is not allowed; allowed: 1 to "),
         (["{policy}", "--seed", "-1"], "--seed -1 is not allowed; allowed: at least 0"),
     ],
 )

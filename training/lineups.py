@@ -25,7 +25,7 @@ from .report import Result
 @interruptible
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command. Returns 0, 1 where a policy fails or figures cannot be written, 2 for what is refused."""
-    from coyote_env.arena import play_match
+    from coyote_env.arena.match import MOST_GAMES, play_match
     from coyote_env.policies import CheckpointPolicy, PolicyError, scripted_names
 
     parser = argparse.ArgumentParser(
@@ -37,8 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--write", action="store_true", help="put the figures into the policy's manifest.json")
     options = parser.parse_args(arguments)
     try:
-        if options.games < 1:
-            raise ConfigError(f"--games {options.games} is not allowed; allowed: at least 1")
+        if not 1 <= options.games <= MOST_GAMES:
+            raise ConfigError(f"--games {options.games} is not allowed; allowed: 1 to {MOST_GAMES:,}")
         if options.seed < 0:
             raise ConfigError(f"--seed {options.seed} is not allowed; allowed: at least 0")
         manifest = read_manifest(options.policy)
